@@ -1,0 +1,37 @@
+# Two commands from a bare clone: `make simulate` and `make test`. Nothing else is needed but Python 3.11.
+PYTHON ?= python3
+VENV   ?= .venv
+BIN    := $(VENV)/bin
+PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
+
+.PHONY: simulate test check format slow clean
+
+simulate: $(VENV)/.installed        ## the default study: SAPE-FL, encrypted, 20 clients, 10 rounds
+	$(BIN)/secure-sapefl simulate
+
+test: $(VENV)/.installed-dev        ## lint, types, fast tests: what CI runs
+	BIN=$(BIN) ./scripts/check
+
+slow: $(VENV)/.installed-dev        ## the long tests as well
+	$(BIN)/python -m pytest -m slow
+
+format: $(VENV)/.installed-dev
+	$(BIN)/ruff check --fix . && $(BIN)/ruff format .
+
+$(VENV)/bin/python:
+	$(PYTHON) -c 'import sys; sys.exit("secure-sapefl needs Python 3.11 or newer; this is %s. Try: make PYTHON=python3.11 ..." % sys.version.split()[0] if sys.version_info < (3, 11) else 0)'
+	$(PYTHON) -m venv $(VENV)
+
+# torch first and alone: pinned, so that no dependency makes pip choose another build of it.
+$(VENV)/.installed: $(VENV)/bin/python pyproject.toml constraints.txt
+	@echo "Installing into $(VENV) (once; a few minutes on a new machine) ..."
+	$(PIP) torch
+	$(PIP) --editable .
+	@touch $@
+
+$(VENV)/.installed-dev: $(VENV)/.installed
+	$(PIP) --editable '.[dev]'
+	@touch $@
+
+clean:
+	rm -rf $(VENV) runs .mypy_cache .ruff_cache .pytest_cache dist

@@ -1,0 +1,25 @@
+"""SAPE-FL: similarity-aware personalized federated learning, encrypted and private.
+
+    from secure_sapefl import Config, simulate
+    result = simulate(Config(dataset="synthetic", method="sapefl", clients=20, rounds=10))
+    result.accuracy.mean
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from secure_sapefl.config import Config
+    from secure_sapefl.engine.simulator import simulate
+
+__version__ = "0.1.0"
+__all__ = ["Config", "__version__", "simulate"]
+
+_HOMES = {"Config": "secure_sapefl.config", "simulate": "secure_sapefl.engine.simulator"}
+
+
+def __getattr__(name: str) -> Any:
+    """Import torch only when somebody asks for what needs it, so that `--help` stays instant."""
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(_HOMES[name]), name)

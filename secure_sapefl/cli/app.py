@@ -1,0 +1,53 @@
+"""`secure-sapefl`: registers the commands and turns errors into sentences and exit codes.
+
+Exit codes: 0 the work was done; 1 a fault of ours (please report it); 2 bad usage or bad input; 130 interrupted.
+"""
+
+import os
+import sys
+
+import typer
+
+from sapefl_crypto.errors import CryptoError
+from secure_sapefl import __version__
+from secure_sapefl.cli import bench, data, keys
+from secure_sapefl.errors import SapeflError
+
+app = typer.Typer(
+    name="secure-sapefl",
+    help="Personalized federated learning with encrypted aggregation (SAPE-FL).",
+    no_args_is_help=True,
+    rich_markup_mode="markdown",
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.add_typer(data.app, name="data")
+app.add_typer(keys.app, name="keys")
+app.add_typer(bench.app, name="bench")
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"secure-sapefl {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    version: bool = typer.Option(False, "--version", callback=_show_version, is_eager=True, help="Print the version."),
+) -> None:
+    """Personalized federated learning with encrypted aggregation (SAPE-FL)."""
+
+
+def main() -> None:
+    try:
+        app()
+    except (SapeflError, CryptoError) as error:
+        typer.echo(f"secure-sapefl: {error}", err=True)
+        sys.exit(error.exit_code)
+    except KeyboardInterrupt:
+        typer.echo("secure-sapefl: interrupted", err=True)
+        sys.exit(130)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(0)

@@ -1,0 +1,40 @@
+"""Every error this package raises on purpose.
+
+    SapeflError                 a sentence for the person at the keyboard; the command line exits with `exit_code`
+    ├── BadInput        (2)     an argument, file or value is wrong; nothing was written
+    │   └── UnknownName (2)     a name nobody registered, with the nearest one that is
+    ├── DataUnavailable (2)     a dataset is neither on disk nor to be fetched
+    └── OutputFailed    (2)     the output folder cannot be written (full, foreign, read-only)
+
+An error says who, what was expected, and the next step; never key material, never a row of data.
+"""
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+
+class SapeflError(Exception):
+    exit_code = 1
+
+
+class BadInput(SapeflError):
+    exit_code = 2
+
+
+class UnknownName(BadInput):
+    """``UnknownName("method", "fedvag", ALGORITHMS, "secure-sapefl methods")``."""
+
+    def __init__(self, kind: str, name: str, known: Iterable[str], listing: str = "") -> None:
+        names = sorted(known)
+        near = get_close_matches(name, names, n=1, cutoff=0.5)
+        hint = f" Did you mean {near[0]!r}?" if near else f" Known: {', '.join(names)}."
+        more = f" Run `{listing}` for all of them." if listing else ""
+        super().__init__(f"Unknown {kind} {name!r}.{hint}{more}")
+
+
+class DataUnavailable(SapeflError):
+    exit_code = 2
+
+
+class OutputFailed(SapeflError):
+    exit_code = 2
