@@ -1,0 +1,1 @@
+"""One file a dataset: what it is, where it comes from, how its rows are prepared."""

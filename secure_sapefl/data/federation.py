@@ -1,0 +1,45 @@
+"""What the rest of the system knows about data: clients with training and test rows, ready for a model."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """Prepared examples: images channels first, every value scaled, nothing missing."""
+
+    X: NDArray[np.float32]  # [n, *shape], C-contiguous
+    y: NDArray[np.int64]  # [n], indices into the federation's class names
+
+    def __len__(self) -> int:
+        return len(self.y)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClientData:
+    name: str
+    train: Rows
+    test: Rows
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Federation:
+    """One dataset divided among clients; no row of the dataset is in two places."""
+
+    dataset: str
+    shape: tuple[int, ...]
+    class_names: tuple[str, ...]
+    clients: tuple[ClientData, ...]
+    source: str  # which file or generator, and how many rows it gave
+    partition: str  # the registered name of the partition that was used
+
+    @property
+    def classes(self) -> int:
+        return len(self.class_names)
+
+    def class_counts(self) -> NDArray[np.int64]:
+        """Rows of each client (first axis) in each class (second), train and test together."""
+        labels = [np.concatenate([client.train.y, client.test.y]) for client in self.clients]
+        return np.stack([np.bincount(y, minlength=self.classes) for y in labels])

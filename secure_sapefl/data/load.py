@@ -1,0 +1,39 @@
+"""Finding a dataset: a registered name, or the path of a file."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from secure_sapefl.data.own import own_table
+from secure_sapefl.data.registry import DATASETS
+from secure_sapefl.data.spec import DatasetSpec, Generated, Stored, checked_options
+from secure_sapefl.data.streams import Purpose, stream
+from secure_sapefl.data.table import Table
+from secure_sapefl.errors import BadInput, UnknownName
+
+
+def load_table(
+    dataset: str,
+    *,
+    seed: int,
+    data_dir: Path | None,
+    options: Mapping[str, object],
+    label: str | None,
+    group: str | None,
+) -> Table:
+    if dataset not in DATASETS:
+        if not looks_like_path(dataset):
+            raise UnknownName("dataset", dataset, DATASETS, "secure-sapefl data list")
+        return own_table(Path(dataset).expanduser(), options, label, group)
+    if label is not None or group is not None:
+        raise BadInput(f"--label and --group name columns of a CSV file; {dataset!r} is a registered dataset.")
+    spec = DATASETS[dataset]
+    chosen = checked_options(dataset, spec.options, options)
+    match spec.origin:
+        case Generated(table):
+            return table(chosen, stream(seed, Purpose.GENERATE))
+        case Stored():
+            raise NotImplementedError
+
+
+def looks_like_path(dataset: str) -> bool:
+    return "/" in dataset or Path(dataset).suffix != ""

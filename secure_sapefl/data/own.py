@@ -1,0 +1,112 @@
+"""Bring your own data: an `.npz` with X, y and optional group, split, class_names; or a CSV with a header.
+
+Tables (X of two dimensions) are standardised inside each client from its training rows; the option
+``standardise = "none"`` leaves them as they are. Images are [n, h, w] or [n, h, w, c] with 1 or 3 channels: bytes are
+scaled to [-1, 1], floats are used as they are.
+"""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from secure_sapefl.data.arrays import Array, Arrays, read_npz
+from secure_sapefl.data.csv_file import read_csv
+from secure_sapefl.data.prepare import Prepare, as_given, pixels, standardise
+from secure_sapefl.data.spec import Option, checked_options, one_of
+from secure_sapefl.data.table import Table
+from secure_sapefl.errors import BadInput
+
+OPTIONS: Final[Mapping[str, Option]] = {"standardise": "site"}
+CHANNELS: Final = (1, 3)
+
+
+def own_table(path: Path, options: Mapping[str, object], label: str | None, group: str | None) -> Table:
+    chosen = checked_options(path.name, OPTIONS, options)
+    by_site = one_of(path.name, chosen, "standardise", ("site", "none")) == "site"
+    if path.suffix == ".csv":
+        return _table(read_csv(path, label, group), by_site)
+    if path.suffix != ".npz":
+        raise BadInput(f"{path.name}: data files are .npz or .csv. Convert it to one of them.")
+    if label is not None or group is not None:
+        raise BadInput(f"{path.name}: --label and --group name CSV columns; an .npz has arrays `y` and `group`.")
+    return _table(read_npz(path), by_site)
+
+
+def _table(arrays: Arrays, by_site: bool) -> Table:
+    X, prepare = _features(arrays, by_site)
+    y, class_names = _classes(arrays, len(X))
+    group, group_names = _groups(arrays, len(X))
+    split = arrays.integers("split", len(X), 2) if "split" in arrays else None
+    return Table(
+        X=X,
+        y=y,
+        class_names=class_names,
+        source=f"{arrays.name}, {len(X):,} rows",
+        prepare=prepare,
+        group=group,
+        group_names=group_names,
+        split=split,
+    )
+
+
+def _features(arrays: Arrays, by_site: bool) -> tuple[Array, Prepare]:
+    X = arrays["X"]
+    if X.dtype.kind not in "fiub":
+        raise arrays.bad("X", f"holds {X.dtype} values, expected numbers")
+    if X.ndim not in (2, 3, 4) or 0 in X.shape:
+        raise arrays.bad("X", f"has shape {X.shape}, expected rows x features, or images [n, h, w] or [n, h, w, c]")
+    if X.ndim == 4 and X.shape[-1] not in CHANNELS:
+        raise arrays.bad("X", f"has shape {X.shape}; images are [n, h, w, c] with 1 or 3 channels last")
+    _check_finite(arrays, X)
+    if X.ndim == 2:
+        return X.astype(np.float64), standardise if by_site else as_given
+    if X.dtype == np.uint8:
+        return X, pixels
+    return X[:, None] if X.ndim == 3 else np.moveaxis(X, -1, 1), as_given
+
+
+def _check_finite(arrays: Arrays, X: Array) -> None:
+    if X.dtype.kind != "f":
+        return
+    bad = ~np.isfinite(X) | (np.abs(X) > np.finfo(np.float32).max)
+    if bad.any():
+        first = np.argwhere(bad)[0]
+        raise arrays.bad(
+            "X",
+            f"has {int(bad.sum()):,} values that are NaN, infinite or too large, the first in row {first[0]}, "
+            f"column {first[1]} (counted from 0). Impute or remove them",
+        )
+
+
+def _classes(arrays: Arrays, rows: int) -> tuple[NDArray[np.int64], tuple[str, ...]]:
+    if "class_names" in arrays:
+        names = arrays.strings("class_names")
+        y = arrays.integers("y", rows, len(names))
+    else:
+        values = arrays.per_row("y", rows)
+        if values.dtype.kind not in "iubU":
+            raise arrays.bad("y", f"holds {values.dtype} values, expected integer or string labels")
+        y, names = _codes(values)
+    empty = [name for name, count in zip(names, np.bincount(y, minlength=len(names)), strict=True) if count == 0]
+    if empty:
+        raise arrays.bad("y", f"has no row of class {empty[0]!r}. Leave the class out of `class_names` or add rows")
+    if len(names) < 2:
+        raise arrays.bad("y", "has a single class; a classifier needs at least two")
+    return y, names
+
+
+def _groups(arrays: Arrays, rows: int) -> tuple[NDArray[np.int64] | None, tuple[str, ...]]:
+    if "group" not in arrays:
+        return None, ()
+    values = arrays.per_row("group", rows)
+    if values.dtype.kind not in "iubU":
+        raise arrays.bad("group", f"holds {values.dtype} values, expected integer or string client names")
+    return _codes(values)
+
+
+def _codes(values: NDArray[Any]) -> tuple[NDArray[np.int64], tuple[str, ...]]:
+    names, codes = np.unique(values, return_inverse=True)
+    return codes.astype(np.int64), tuple(str(name) for name in names.tolist())

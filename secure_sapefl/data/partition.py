@@ -1,0 +1,173 @@
+"""Who holds which rows: natural groups, Dirichlet label skew, IID.
+
+Every partition is one function ``(table, request, rng) -> shares`` in ``PARTITIONS``. Dirichlet and IID give every
+client at least ``MINIMUM_ROWS`` rows, of which the 80/20 split makes 8 training and 2 test rows; where the table
+brings its own split, at least 8 training and 2 test rows of it. Natural groups are taken as they are and must hold
+at least one training and one test row.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from secure_sapefl.data.table import Table, Units
+from secure_sapefl.errors import BadInput
+
+MINIMUM_ROWS: Final = 10
+MINIMUM_GIVEN: Final = (8, 2)  # training and test rows, where the table brings its own split
+MINIMUM_UNITS: Final = 2  # one to train on, one to test on
+DEFAULT_CLIENTS: Final = 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartitionRequest:
+    clients: int | None
+    kappa: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Share:
+    """The rows of one client, as ascending indices into the table."""
+
+    name: str
+    rows: NDArray[np.int64]
+
+
+Partition = Callable[[Table, PartitionRequest, np.random.Generator], tuple[Share, ...]]
+
+
+def natural(table: Table, request: PartitionRequest, rng: np.random.Generator) -> tuple[Share, ...]:
+    """One client a group; fewer clients than groups means a seeded choice of that many groups."""
+    if table.group is None:
+        raise BadInput(f"{table.source}: there are no groups to partition by. Use --partition dirichlet or iid.")
+    groups = len(table.group_names)
+    wanted = groups if request.clients is None else request.clients
+    if wanted > groups:
+        raise BadInput(
+            f"{table.source}: {wanted} clients asked for, the data has {groups} groups. Ask for at most that."
+        )
+    chosen = np.sort(rng.choice(groups, size=wanted, replace=False))
+    shares = tuple(Share(name=table.group_names[g], rows=np.flatnonzero(table.group == g)) for g in chosen)
+    for share in shares:
+        _check_divisible(table, share)
+    return shares
+
+
+def dirichlet(table: Table, request: PartitionRequest, rng: np.random.Generator) -> tuple[Share, ...]:
+    """Label skew: the rows of each class go to the clients in proportions drawn from Dirichlet(κ, …, κ).
+
+    Small κ means that a class sits with few clients. Clients left with fewer rows than the minimum are topped up from
+    the largest ones, so small κ on few classes is a little less skewed than the plain draw.
+    """
+    clients = _client_count(table, request)
+    units = Units.of(table)
+    home = np.empty(len(units), np.int64)
+    for label in range(len(table.class_names)):
+        edges = np.cumsum(rng.dirichlet(np.full(clients, request.kappa)))
+        for part in np.unique(units.part):
+            mine = rng.permutation(np.flatnonzero((units.label == label) & (units.part == part)))
+            home[mine] = _deal(units.size[mine], edges)
+    return _shares(table, units, home, clients, rng)
+
+
+def iid(table: Table, request: PartitionRequest, rng: np.random.Generator) -> tuple[Share, ...]:
+    """Shuffle and deal: every client draws from the same distribution."""
+    clients = _client_count(table, request)
+    units = Units.of(table)
+    home = np.empty(len(units), np.int64)
+    for part in np.unique(units.part):
+        mine = rng.permutation(np.flatnonzero(units.part == part))
+        home[mine] = np.arange(len(mine)) % clients
+    return _shares(table, units, home, clients, rng)
+
+
+PARTITIONS: Final[Mapping[str, Partition]] = MappingProxyType({"natural": natural, "dirichlet": dirichlet, "iid": iid})
+
+
+def minimum_rows(table: Table) -> tuple[int, ...]:
+    """The least rows a made-up client holds, per part of the given split (one part where none is given)."""
+    return (MINIMUM_ROWS,) if table.split is None else MINIMUM_GIVEN
+
+
+def _client_count(table: Table, request: PartitionRequest) -> int:
+    clients = DEFAULT_CLIENTS if request.clients is None else request.clients
+    parts = np.zeros(len(table), np.int64) if table.split is None else table.split
+    for part, minimum in enumerate(minimum_rows(table)):
+        rows = int(np.count_nonzero(parts == part))
+        if rows < minimum * clients:
+            kind = "" if table.split is None else ("training ", "test ")[part]
+            raise BadInput(
+                f"{table.source}: {clients} clients with at least {minimum} {kind}rows each need {minimum * clients:,}, "
+                f"the data has {rows:,}. Ask for at most {rows // minimum} clients."
+            )
+    return clients
+
+
+def _deal(sizes: NDArray[np.int64], edges: NDArray[np.float64]) -> NDArray[np.int64]:
+    """The client of each unit: the one whose slice of the class holds the unit's middle row."""
+    if len(sizes) == 0:
+        return np.empty(0, np.int64)
+    middles = (np.cumsum(sizes) - sizes / 2) / sizes.sum()
+    return np.minimum(np.searchsorted(edges, middles), len(edges) - 1)
+
+
+def _shares(
+    table: Table, units: Units, home: NDArray[np.int64], clients: int, rng: np.random.Generator
+) -> tuple[Share, ...]:
+    for part, minimum in enumerate(minimum_rows(table)):
+        _top_up(table, units, home, np.flatnonzero(units.part == part), clients, minimum, rng)
+    owner = home[units.of_row]
+    digits = len(str(clients - 1))
+    return tuple(Share(name=f"client-{c:0{digits}d}", rows=np.flatnonzero(owner == c)) for c in range(clients))
+
+
+def _top_up(
+    table: Table,
+    units: Units,
+    home: NDArray[np.int64],
+    members: NDArray[np.int64],
+    clients: int,
+    minimum: int,
+    rng: np.random.Generator,
+) -> None:
+    """Move units, in place, from the client with most rows until nobody is below the minimum.
+
+    A client never gives what would bring it below the minimum itself, so every move makes progress.
+    """
+    whole = 1 if table.split is not None else MINIMUM_UNITS
+    size = units.size[members]
+    while True:
+        rows = np.bincount(home[members], weights=size, minlength=clients)
+        count = np.bincount(home[members], minlength=clients)
+        short = (rows < minimum) | (count < whole)
+        if not short.any():
+            return
+        owner = home[members]
+        spare = np.flatnonzero((rows[owner] - size >= minimum) & (count[owner] > whole))
+        if len(spare) == 0:
+            raise BadInput(
+                f"{table.source}: its segments cannot be divided among {clients} clients with at least "
+                f"{minimum} rows each. Ask for fewer clients."
+            )
+        richest = owner[spare[np.argmax(rows[owner[spare]])]]
+        gift = rng.choice(spare[owner[spare] == richest])
+        home[members[gift]] = np.argmax(short)
+
+
+def _check_divisible(table: Table, share: Share) -> None:
+    if table.split is not None:
+        present = np.unique(table.split[share.rows])
+        if len(present) < 2:
+            missing = "test" if 0 in present else "training"
+            raise BadInput(f"{table.source}: group {share.name!r} has no {missing} rows in `split`. Give it some.")
+        return
+    pieces = share.rows if table.segment is None else np.unique(table.segment[share.rows])
+    if len(pieces) < MINIMUM_UNITS:
+        raise BadInput(
+            f"{table.source}: group {share.name!r} cannot be divided into training and test rows, "
+            f"it has {len(pieces)} piece. Remove the group or merge it with another."
+        )

@@ -1,0 +1,57 @@
+"""From raw rows to model inputs, one client at a time.
+
+A preparation sees the client's training rows and test rows and may learn from the training rows only. Those for
+images and signals learn nothing at all: they are fixed formulas, the same at every client.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[Any]
+Floats = NDArray[np.float32]
+Prepare = Callable[[Array, Array], tuple[Floats, Floats]]
+
+LARGEST_STANDARDISED = 10.0  # a site with few rows may see next to no spread; its test rows must not explode
+
+
+def as_given(train: Array, test: Array) -> tuple[Floats, Floats]:
+    return _floats(train), _floats(test)
+
+
+def pixels(train: Array, test: Array) -> tuple[Floats, Floats]:
+    """Bytes 0..255, [n, h, w] or channels last, to [-1, 1] with channels first."""
+    return _image(train), _image(test)
+
+
+def standardise(train: Array, test: Array) -> tuple[Floats, Floats]:
+    """Impute and standardise a table from this client's training rows.
+
+    NaN becomes the lower median of the training rows (an observed value, so a category code stays a code). Then each
+    column gets mean 0 and deviation 1 over the training rows; a constant column is only centred. A column the
+    training rows never recorded is 0, the standardised mean, in training and test rows alike. The result is clipped
+    to ±10.
+    """
+    recorded = ~np.isnan(train).all(axis=0)
+    middle = np.zeros(train.shape[1])
+    middle[recorded] = np.nanquantile(train[:, recorded], 0.5, axis=0, method="lower")
+    filled = np.where(np.isnan(train), middle, train)
+    mean, deviation = filled.mean(axis=0), filled.std(axis=0)
+    deviation[deviation < 1e-6 * np.maximum(1.0, np.abs(mean))] = 1.0
+
+    def transform(rows: Array) -> Floats:
+        scaled = (np.where(np.isnan(rows), middle, rows) - mean) / deviation
+        return _floats(np.where(recorded, np.clip(scaled, -LARGEST_STANDARDISED, LARGEST_STANDARDISED), 0.0))
+
+    return transform(train), transform(test)
+
+
+def _floats(rows: Array) -> Floats:
+    return np.ascontiguousarray(rows, dtype=np.float32)
+
+
+def _image(rows: Array) -> Floats:
+    channels_first = rows[:, None] if rows.ndim == 3 else np.moveaxis(rows, -1, 1)
+    return _floats(channels_first) / np.float32(127.5) - np.float32(1.0)

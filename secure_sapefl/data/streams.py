@@ -1,0 +1,17 @@
+"""Random streams keyed by seed and purpose, so that drawing more in one place changes nothing in another."""
+
+from enum import IntEnum
+
+import numpy as np
+
+
+class Purpose(IntEnum):
+    """The numbers are part of every recorded result: append, never renumber."""
+
+    GENERATE = 1
+    PARTITION = 2
+    SPLIT = 3
+
+
+def stream(seed: int, purpose: Purpose, *key: int) -> np.random.Generator:
+    return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(int(purpose), *key)))

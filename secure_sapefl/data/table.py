@@ -1,0 +1,54 @@
+"""A dataset before it is divided: raw rows, labels, and what must stay together."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from secure_sapefl.data.prepare import Prepare
+
+Array = NDArray[Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Table:
+    """Rows in file order.
+
+    ``group`` names the natural client of a row. ``segment`` joins rows that overlap in time: they share a label and
+    are never divided, neither between clients nor between train and test. ``split`` (0 train, 1 test) is used as
+    given. A table has segments or a given split, not both.
+    """
+
+    X: Array  # [n, *raw shape], any numeric type; ``prepare`` turns it into float32
+    y: NDArray[np.int64]
+    class_names: tuple[str, ...]
+    source: str
+    prepare: Prepare
+    group: NDArray[np.int64] | None = None  # indices into group_names
+    group_names: tuple[str, ...] = ()
+    segment: NDArray[np.int64] | None = None
+    split: NDArray[np.int64] | None = None
+
+    def __len__(self) -> int:
+        return len(self.y)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Units:
+    """The smallest pieces a table may be cut into: its segments, or else its single rows."""
+
+    of_row: NDArray[np.int64]  # the unit each row belongs to
+    size: NDArray[np.int64]
+    label: NDArray[np.int64]
+    part: NDArray[np.int64]  # the given split of each unit; all zero where none is given
+
+    @classmethod
+    def of(cls, table: Table) -> "Units":
+        names = np.arange(len(table)) if table.segment is None else table.segment
+        _, first, of_row, size = np.unique(names, return_index=True, return_inverse=True, return_counts=True)
+        part = np.zeros(len(first), np.int64) if table.split is None else table.split[first]
+        return cls(of_row=of_row, size=size, label=table.y[first], part=part)
+
+    def __len__(self) -> int:
+        return len(self.size)
