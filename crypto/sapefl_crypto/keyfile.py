@@ -33,7 +33,7 @@ from cryptography.hazmat.primitives.kdf.scrypt import Scrypt
 
 from sapefl_crypto import safe_file
 from sapefl_crypto.binding import bind
-from sapefl_crypto.errors import KeyRejected
+from sapefl_crypto.errors import KeyRejected, ValueRejected
 from sapefl_crypto.secret import Secret
 
 _FORMAT: Final = "sapefl-key-v1"
@@ -96,6 +96,8 @@ def canonical(about: About) -> bytes:
 
 def write_key(path: Path, record: KeyRecord, *, passphrase: Secret | None = None, replace: bool = False) -> None:
     """Write ``record``, mode 0600 if it is secret; an existing file stays unless ``replace`` says otherwise."""
+    if not _is_about(record.about):
+        raise ValueRejected("Facts about a key are short printable texts and numbers; choose a plainer name.")
     protection = Protection.NONE if passphrase is None else Protection.SCRYPT
     label = KeyLabel(kind=record.kind, about=record.about, protection=protection)
     body = _with_digest(label, record.body) if passphrase is None else _encrypt(label, record.body, passphrase)
@@ -158,7 +160,7 @@ def _parse(content: Secret) -> tuple[KeyLabel, Secret] | None:
 
 def _is_about(about: object) -> TypeGuard[About]:
     """Flat and printable: a file that came by e-mail must not steer the terminal it is shown on."""
-    return isinstance(about, dict) and all(
+    return isinstance(about, Mapping) and all(
         name.isprintable() and (isinstance(fact, int | float) or (isinstance(fact, str) and fact.isprintable()))
         for name, fact in about.items()
     )

@@ -46,7 +46,7 @@ def require_private(path: Path, status: os.stat_result) -> None:
 
 def write(path: Path, content: Secret, *, mode: int, replace: bool = False) -> None:
     """Write a neighbour, flush it, then give it the name: a crash leaves the old file or the new one, never half."""
-    neighbour = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
+    neighbour = path.parent / f".{path.name}.{secrets.token_hex(8)}"
     with _explained(path, "written"):
         try:
             _write_new(neighbour, content, mode)

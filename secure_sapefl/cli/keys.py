@@ -1,5 +1,239 @@
-"""`secure-sapefl keys`."""
+"""`secure-sapefl keys`: make, hand out and look at keys. No command prints a secret or takes one as an argument."""
+
+import json
+import os
+import sys
+from collections.abc import Iterable
+from dataclasses import asdict
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
 
 import typer
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
 
-app = typer.Typer(no_args_is_help=True)
+from sapefl_crypto import safe_file
+from sapefl_crypto.custody import (
+    cohort_record,
+    identity_from,
+    identity_record,
+    open_copy,
+    require_fingerprint,
+    seal_copy,
+)
+from sapefl_crypto.identity import SiteIdentity, SitePublicKeys
+from sapefl_crypto.keyfile import KeyRecord, Kind, Protection, inspect_key, passphrase, read_key, write_key
+from sapefl_crypto.secret import Secret
+from secure_sapefl.errors import BadInput, OutputFailed
+
+PASSPHRASE_VARIABLE = "SAPEFL_PASSPHRASE"  # noqa: S105  (the variable's name)
+
+app = typer.Typer(help="Make, hand out and inspect the keys of sites and cohorts.", no_args_is_help=True)
+
+PassphraseFile = Annotated[
+    Path | None,
+    typer.Option(help=f"File (mode 0600) with the passphrase. Or set {PASSPHRASE_VARIABLE}.", show_default=False),
+]
+AskPassphrase = Annotated[bool, typer.Option("--ask-passphrase", help="Ask for a new passphrase, unseen.")]
+Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace existing files. What they held is lost.")]
+
+
+class Format(StrEnum):
+    TABLE = "table"
+    JSON = "json"
+
+
+@app.command()
+def site(
+    name: Annotated[str, typer.Option(help="The site's name in every study: letters, digits, '.', '_', '-'.")],
+    out: Annotated[Path, typer.Option(help="The private key file to write (mode 0600).")],
+    passphrase_file: PassphraseFile = None,
+    ask_passphrase: AskPassphrase = False,
+    overwrite: Overwrite = False,
+) -> None:
+    """Make a site's identity: a private key file, and NAME.pub beside it to send to the custodian.
+
+    Examples:
+
+    `secure-sapefl keys site --name hospital-a --out hospital-a.key`
+
+    `secure-sapefl keys site --name hospital-a --out hospital-a.key --ask-passphrase`
+    """
+    identity = SiteIdentity.generate(name)
+    public = out.parent / f"{name}.pub"
+    if public == out:
+        raise BadInput(f"{out} is where the public key goes; give the private file another name, such as {name}.key.")
+    _refuse_existing((out, public), overwrite)
+    words = _new_passphrase(passphrase_file, ask_passphrase)
+    write_key(out, identity_record(identity), passphrase=words, replace=overwrite)
+    text = Secret(identity.public.to_text().encode() + b"\n")
+    safe_file.write(public, text, mode=safe_file.PUBLIC, replace=overwrite)
+    typer.echo(f"Private: {out} (keep it here)\nPublic:  {public} (send it to the custodian)")
+    typer.echo(f"Fingerprint, to read out when asked: {identity.public.fingerprint}")
+
+
+@app.command()
+def cohort(
+    study: Annotated[str, typer.Option(help="The study this key is for.")],
+    recipients: Annotated[list[Path], typer.Option("--for", help="A site's .pub file; repeat for each site.")],
+    out: Annotated[Path, typer.Option(help="Folder for the sealed copies, one SITE.sealed each.")],
+    max_clients: Annotated[int | None, typer.Option(help="Most sites in a round.", show_default="sites given")] = None,
+    max_abs_value: Annotated[float, typer.Option(help="Bound on every value of an update.")] = 8.0,
+    keep: Annotated[Path | None, typer.Option(help="Also keep a plain copy in this file (mode 0600).")] = None,
+    passphrase_file: PassphraseFile = None,
+    ask_passphrase: AskPassphrase = False,
+    overwrite: Overwrite = False,
+) -> None:
+    """Make a study's cohort key and seal one copy for each site; the copies may travel over any channel.
+
+    No plain copy stays here unless --keep names a file, which the passphrase options then protect.
+
+    Examples:
+
+    `secure-sapefl keys cohort --study heart --for hospital-a.pub --for hospital-b.pub --out sealed`
+
+    `secure-sapefl keys cohort --study heart --for hospital-a.pub --for hospital-b.pub --out sealed --max-clients 16`
+    """
+    sites = _read_recipients(recipients)
+    if not study.strip() or (max_clients is not None and max_clients < len(sites)):
+        raise BadInput(f"A cohort key needs the study's name and room for its {len(sites)} sites (--max-clients).")
+    targets = {site.name: out / f"{site.name}.sealed" for site in sites}
+    _refuse_existing((*targets.values(), *([keep] if keep else [])), overwrite)
+    words = _new_passphrase(passphrase_file, ask_passphrase) if keep else None
+    record = _new_cohort_key(study, len(sites) if max_clients is None else max_clients, max_abs_value)
+    _make_folder(out)
+    for site in sites:
+        write_key(targets[site.name], seal_copy(record, site), replace=overwrite)
+    if keep:
+        write_key(keep, record, passphrase=words, replace=overwrite)
+    _print_table(("site", "fingerprint", "sealed copy"), [(s.name, s.fingerprint, targets[s.name]) for s in sites])
+    typer.echo("Compare each site's fingerprint with the site, and have every site check the cohort key's:")
+    typer.echo(f"Cohort key fingerprint: {record.about['fingerprint']}")
+
+
+@app.command("open")
+def open_(
+    sealed: Annotated[Path, typer.Argument(help="The sealed copy that came from the custodian.")],
+    identity: Annotated[Path, typer.Option(help="This site's private key file.")],
+    out: Annotated[Path, typer.Option(help="The cohort key file to write (mode 0600).")],
+    fingerprint: Annotated[
+        str | None, typer.Option(help="The cohort key's fingerprint as the custodian read it out.", show_default=False)
+    ] = None,
+    passphrase_file: PassphraseFile = None,
+    overwrite: Overwrite = False,
+) -> None:
+    """Open the copy of a cohort key that was sealed for this site, and keep it under the identity's passphrase.
+
+    Examples:
+
+    `secure-sapefl keys open hospital-a.sealed --identity hospital-a.key --out heart.key --fingerprint 1f0c-…`
+
+    `secure-sapefl keys open hospital-a.sealed --identity hospital-a.key --out heart.key`
+    """
+    _refuse_existing((out,), overwrite)
+    words = _known_passphrase(identity, passphrase_file)
+    owner = identity_from(read_key(identity, Kind.SITE_IDENTITY, passphrase=words))
+    record = open_copy(read_key(sealed, Kind.SEALED_COHORT_COPY), owner)
+    if fingerprint is not None:
+        require_fingerprint(record, fingerprint.strip().lower())
+    write_key(out, record, passphrase=words, replace=overwrite)
+    typer.echo(f"Cohort key of study {record.about['study']!r}: {out}")
+    verdict = "as expected" if fingerprint else "compare it with the custodian's before you start"
+    typer.echo(f"Fingerprint {record.about['fingerprint']}: {verdict}.")
+
+
+@app.command()
+def inspect(
+    file: Annotated[Path, typer.Argument(help="A key file, a sealed copy or a site's .pub file.")],
+    format: Annotated[Format, typer.Option(help="How to print it.")] = Format.TABLE,
+) -> None:
+    """Say what a key file is, whose it is and its fingerprint; never what it keeps secret.
+
+    Examples:
+
+    `secure-sapefl keys inspect hospital-a.pub`
+
+    `secure-sapefl keys inspect heart.key --format json`
+    """
+    facts = _describe(file)
+    if format is Format.JSON:
+        typer.echo(json.dumps(facts))
+    else:
+        _print_table(("field", "value"), facts.items())
+
+
+def _describe(file: Path) -> dict[str, str | int | float]:
+    if file.suffix == ".pub":
+        keys = _read_public(file)
+        return {"kind": "site-public-keys", "name": keys.name, "fingerprint": keys.fingerprint}
+    label = inspect_key(file)
+    return {"kind": label.kind.value, "protection": label.protection.value, **label.about}
+
+
+def _new_cohort_key(study: str, max_clients: int, max_abs_value: float) -> KeyRecord:
+    from sapefl_crypto import CohortKey, Parameters
+
+    parameters = Parameters(max_clients=max_clients, max_abs_value=max_abs_value)
+    secret = Secret(CohortKey.generate(parameters).export_secret())
+    return cohort_record(secret, study=study, parameters=asdict(parameters))
+
+
+def _read_recipients(files: Iterable[Path]) -> list[SitePublicKeys]:
+    sites = [_read_public(file) for file in files]
+    names = [site.name.casefold() for site in sites]
+    twins = sorted({name for name in names if names.count(name) > 1})
+    if twins:
+        raise BadInput(f"More than one --for names the site {twins[0]!r}; give each site once, by a name of its own.")
+    return sites
+
+
+def _read_public(file: Path) -> SitePublicKeys:
+    content, _ = safe_file.read(file)
+    return SitePublicKeys.from_text(content.reveal().decode(errors="replace"))
+
+
+def _new_passphrase(file: Path | None, ask: bool) -> Secret | None:
+    given = _given_passphrase(file)
+    return _asked_passphrase("New passphrase", confirm=True) if given is None and ask else given
+
+
+def _known_passphrase(key_file: Path, file: Path | None) -> Secret | None:
+    if inspect_key(key_file).protection is Protection.NONE and file is None:
+        return None
+    given = _given_passphrase(file)
+    return _asked_passphrase(f"Passphrase of {key_file}", confirm=False) if given is None else given
+
+
+def _given_passphrase(file: Path | None) -> Secret | None:
+    if file is not None:
+        return passphrase(safe_file.read_private(file).reveal().decode(errors="surrogateescape").rstrip("\r\n"))
+    return passphrase(os.environ[PASSPHRASE_VARIABLE]) if PASSPHRASE_VARIABLE in os.environ else None
+
+
+def _asked_passphrase(question: str, *, confirm: bool) -> Secret:
+    if not sys.stdin.isatty():
+        raise BadInput(f"{question}: nobody is here to ask; use --passphrase-file or set {PASSPHRASE_VARIABLE}.")
+    return passphrase(typer.prompt(question, hide_input=True, confirmation_prompt=confirm, err=True))
+
+
+def _refuse_existing(paths: Iterable[Path], overwrite: bool) -> None:
+    """Before anything is made, so that a refusal leaves nothing behind."""
+    taken = [path for path in paths if os.path.lexists(path)]
+    if taken and not overwrite:
+        raise BadInput(f"{taken[0]} exists and was not touched; choose another name, or give --overwrite.")
+
+
+def _make_folder(path: Path) -> None:
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise OutputFailed(f"{path} cannot be made: {(error.strerror or 'unknown reason').lower()}.") from None
+
+
+def _print_table(columns: Iterable[str], rows: Iterable[Iterable[object]]) -> None:
+    table = Table(*columns)
+    for row in rows:
+        table.add_row(*(Text(str(cell), overflow="fold") for cell in row))  # Text: file contents are not markup
+    Console().print(table)

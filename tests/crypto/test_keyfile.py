@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sapefl_crypto import keyfile, safe_file
-from sapefl_crypto.errors import KeyRejected
+from sapefl_crypto.errors import KeyRejected, ValueRejected
 from sapefl_crypto.keyfile import KeyRecord, Kind, Protection, inspect_key, passphrase, read_key, write_key
 from sapefl_crypto.secret import Secret
 
@@ -244,6 +244,13 @@ def test_malformed_files_are_refused(written, change):
     with pytest.raises(KeyRejected, match="not a key file of format") as caught:
         inspect_key(written)
     assert_says_nothing(caught.value)
+
+
+@pytest.mark.parametrize("study", ["\x1b[2J", "line\nbreak", ["heart"]])
+def test_a_file_that_would_not_be_read_is_not_written(path, study):
+    with pytest.raises(ValueRejected, match="printable"):
+        write_key(path, KeyRecord(kind=Kind.COHORT_KEY, about={"study": study}, body=Secret(CONTENT)))
+    assert not path.exists()
 
 
 @pytest.mark.parametrize("content", [b"", b"{}", b"[" * 100_000, b"\xff\xfe", b'{"format"', b"9" * 10_000])
