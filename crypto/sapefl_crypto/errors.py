@@ -27,8 +27,11 @@ class FrameRejected(CryptoError):
 
 class AggregateRejected(CryptoError):
     def __init__(self, check: str, message: str) -> None:
-        super().__init__(f"{check}: {message}")
+        super().__init__(check, message)  # both, so that the error survives the trip from a worker process
         self.check = check
+
+    def __str__(self) -> str:
+        return ": ".join(self.args)
 
 
 class KeyRejected(CryptoError):

@@ -1,0 +1,144 @@
+"""The server's side: weigh and add what it cannot read. Nothing here takes, makes or needs a key.
+
+Each frame is folded into one running sum the moment it arrives, so memory is one sum and one frame however many sites
+take part. Whoever does not arrive is simply not in the claim.
+"""
+
+from typing import Any, Protocol
+
+from sapefl_crypto.aggregate import Aggregate
+from sapefl_crypto.claims import Claim, ClaimedPart, quantise_score
+from sapefl_crypto.errors import FrameRejected, ValueRejected
+from sapefl_crypto.frames import Frame, parse_frame
+from sapefl_crypto.occasion import Kind, Occasion
+from sapefl_crypto.packing import pack, unpack
+from sapefl_crypto.parameters import Parameters
+from sapefl_crypto.seal import SEED_BYTES, Coefficients, Ring, prime, ring_of
+
+
+class Folding(Protocol):
+    """A running encrypted sum: in this process (`RunningSum`) or spread over several (`pool.ShardedSum`)."""
+
+    def fold(self, payload: bytes, weight: int) -> None: ...
+    def payload(self) -> bytes: ...
+
+
+class RunningSum:
+    """Σ weight · ciphertext, chunk by chunk. Loading and adding are two steps: a bad frame leaves no trace."""
+
+    def __init__(self, params: Parameters) -> None:
+        self._params = params
+        self._ring = ring_of(params.ring_degree, params.scale)
+        self._chunks: list[Any] = []
+        self._loaded: list[Any] = []
+
+    def fold(self, payload: bytes, weight: int) -> None:
+        self.load(payload)
+        self.add_loaded(weight)
+
+    def load(self, payload: bytes) -> None:
+        self._loaded = load_chunks(self._ring, self._params, payload)
+
+    def add_loaded(self, weight: int) -> None:
+        factor = self._ring.weight(weight)
+        for cipher in self._loaded:
+            self._ring.weigh(cipher, factor)
+        for total, cipher in zip(self._chunks, self._loaded, strict=bool(self._chunks)):
+            self._ring.add(total, cipher)
+        self._chunks, self._loaded = self._chunks or self._loaded, []
+
+    def payload(self) -> bytes:
+        return b"".join(pack(self._ring.save_sum(chunk)) for chunk in self._chunks)
+
+
+class _Round:
+    """What both kinds of aggregator share: the claim so far and the sum so far."""
+
+    def __init__(self, params: Parameters, occasion: Occasion, running: Folding | None) -> None:
+        self._params = params
+        self._occasion = occasion
+        self._sum: Folding = running or RunningSum(params)
+        self._parts: dict[str, ClaimedPart] = {}
+        self._seen: set[str] = set()
+
+    def finish(self) -> Aggregate:
+        """The sum of all that came. With nothing of positive weight it says ``unchanged``."""
+        return Aggregate(occasion=self._occasion, claim=Claim(tuple(self._parts.values())), payload=self._sum.payload())
+
+    def _parse(self, data: bytes, sender: str | None) -> Frame:
+        frame = parse_frame(data, self._params, self._occasion)
+        if sender is not None and frame.sender != sender:
+            raise self._rejected(frame, f"it came over the connection of {sender!r}; leave it out.")
+        if frame.sender in self._seen:
+            raise self._rejected(frame, "already counted; a sender counts once a round.")
+        if len(self._seen) >= self._params.max_clients:
+            raise self._rejected(frame, f"the plan holds {self._params.max_clients} clients; plan for more.")
+        return frame
+
+    def _count(self, frame: Frame, weight: int) -> None:
+        """A zero weight is left out of the sum: it would make SEAL's ciphertext transparent."""
+        if weight:
+            try:
+                self._sum.fold(frame.payload, weight)
+            except (ValueRejected, RuntimeError, ValueError) as error:
+                raise self._rejected(frame, f"not a ciphertext ({error}); leave it out.") from None
+            self._parts[frame.sender] = ClaimedPart(sender=frame.sender, weight=weight, nonce=frame.nonce)
+        self._seen.add(frame.sender)
+
+    def _rejected(self, frame: Frame, sentence: str) -> FrameRejected:
+        return FrameRejected(f"Sender {frame.sender!r}, round {self._occasion.round_index}: {sentence}")
+
+
+class Aggregator(_Round):
+    """Weighs each frame by its score against the public ``max_score`` and adds it (Eq. 12's numerator, encrypted)."""
+
+    def __init__(
+        self,
+        params: Parameters,
+        *,
+        study: str,
+        round_index: int,
+        length: int,
+        max_score: float,
+        running: Folding | None = None,
+    ) -> None:
+        quantise_score(0.0, max_score, params.weight_bits)
+        occasion = Occasion.of(params, Kind.WEIGHTED, study=study, round_index=round_index, length=length)
+        super().__init__(params, occasion, running)
+        self._max_score = max_score
+
+    def add(self, frame: bytes, score: float, *, sender: str | None = None) -> None:
+        """Fold in one site's frame. ``sender``, where the transport knows who is speaking, must match the frame."""
+        parsed = self._parse(frame, sender)
+        try:
+            weight = quantise_score(score, self._max_score, self._params.weight_bits)
+        except ValueRejected as error:
+            raise self._rejected(parsed, str(error)) from None
+        self._count(parsed, weight)
+
+
+class HiddenAggregator(_Round):
+    """Adds frames whose sites have weighed them already; the server learns no score and can bound none."""
+
+    def __init__(
+        self, params: Parameters, *, study: str, round_index: int, length: int, running: Folding | None = None
+    ) -> None:
+        occasion = Occasion.of(params, Kind.HIDDEN, study=study, round_index=round_index, length=length)
+        super().__init__(params, occasion, running)
+
+    def add(self, frame: bytes, *, sender: str | None = None) -> None:
+        self._count(self._parse(frame, sender), 1)
+
+
+def load_chunks(ring: Ring, params: Parameters, payload: bytes) -> list[Any]:
+    """Fresh ciphertexts from a frame's payload; every number is checked against the prime first."""
+    view, size = memoryview(payload), params.fresh_chunk_bytes
+    pieces = [view[start : start + size] for start in range(0, len(view), size)]
+    return [ring.load_fresh(_below_prime(piece[:-SEED_BYTES], params), bytes(piece[-SEED_BYTES:])) for piece in pieces]
+
+
+def _below_prime(piece: memoryview, params: Parameters) -> Coefficients:
+    numbers = unpack(piece)
+    if int(numbers.max()) >= prime(params.ring_degree):
+        raise ValueRejected("a number is not below the prime")
+    return numbers

@@ -1,0 +1,218 @@
+"""The cohort key: what sites share and the server never holds. It encrypts, decrypts, tags, checks, seals and opens."""
+
+import os
+from dataclasses import replace
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from sapefl_crypto.aggregate import Aggregate
+from sapefl_crypto.claims import Claim, ClaimPolicy, checked_share
+from sapefl_crypto.derivation import ROOT_BYTES, derive
+from sapefl_crypto.envelope import WireType, open_vector, seal_vector
+from sapefl_crypto.errors import AggregateRejected, KeyRejected, ParametersRejected
+from sapefl_crypto.frames import CHECKSUM_BYTES, NONCE_BYTES, Frame, checksum_holds, encoded_sender, with_checksum
+from sapefl_crypto.occasion import Kind, Occasion
+from sapefl_crypto.packing import Chunks, checked, from_slots, pack, to_chunks, to_slots, unpack
+from sapefl_crypto.parameters import PARAMETERS_BYTES, TAGS, Parameters
+from sapefl_crypto.release import flooded
+from sapefl_crypto.seal import PRIME_BITS, SecretRing, prime, ring_of
+from sapefl_crypto.secret import Guarded, Secret
+from sapefl_crypto.tags import Reals, TagMaker
+
+_SECRET_MAGIC: Final = b"SPCK\x01"
+_ROOT_START: Final = len(_SECRET_MAGIC) + PARAMETERS_BYTES
+_SMALLEST_MEAN_SHARE: Final = 2.0**-14
+
+Vector = npt.NDArray[np.float32]
+AnyVector = npt.NDArray[np.floating[Any]]
+
+
+class CohortKey(Guarded):
+    """One key for all sites of a study: a CKKS secret key and a 32-byte root from which all other keys are derived.
+
+    Sites trust each other with it and the server with nothing; a server that colludes with a site wins. Give every
+    study its own key, and every run its own study name: tags are bound to the name, not to the moment.
+    """
+
+    __slots__ = ("_releases", "_ring", "_root", "params")
+
+    def __init__(self, params: Parameters, ring: SecretRing, root: Secret) -> None:
+        self.params: Final = params
+        self._ring = ring
+        self._root = root
+        self._releases = 0
+
+    @classmethod
+    def generate(cls, params: Parameters) -> "CohortKey":
+        return cls(params, SecretRing(ring_of(params.ring_degree, params.scale)), Secret(os.urandom(ROOT_BYTES)))
+
+    @property
+    def fingerprint(self) -> str:
+        """16 hex digits that tell keys apart and tell nothing about them."""
+        return derive(self._root, "fingerprint", self.params.digest).reveal()[:8].hex()
+
+    # encrypting
+
+    def encrypt(self, vector: AnyVector, *, study: str, round_index: int, sender: str) -> bytes:
+        """The vector as a frame for `Aggregator`, which will weigh it."""
+        frame, chunks = self.draft(vector, study=study, round_index=round_index, sender=sender)
+        return replace(frame, payload=self.encrypt_chunks(frame, chunks)).to_bytes()
+
+    def encrypt_weighted(
+        self, vector: AnyVector, *, score: float, max_score: float, study: str, round_index: int, sender: str
+    ) -> bytes:
+        """The vector times its score, and the score, as a frame for `HiddenAggregator`, which only adds.
+
+        With a = score / max_score and B = max_abs_value, the encrypted numbers are a · x, a · B and a² · B.
+        """
+        share = checked_share(score, max_score)
+        values = checked(vector, self.params)
+        weighed = np.concatenate((share * values, np.array([share, share**2]) * self.params.max_abs_value))
+        frame = self._empty_frame(Kind.HIDDEN, study, round_index, values.size, sender)
+        return replace(frame, payload=self.encrypt_chunks(frame, to_chunks(weighed, self.params))).to_bytes()
+
+    def draft(self, vector: AnyVector, *, study: str, round_index: int, sender: str) -> tuple[Frame, Chunks]:
+        """A frame without payload and the chunks to encrypt into it: one piece of work, or several for a pool."""
+        values = checked(vector, self.params)
+        frame = self._empty_frame(Kind.WEIGHTED, study, round_index, values.size, sender)
+        return frame, to_chunks(values, self.params)
+
+    def encrypt_chunks(self, frame: Frame, chunks: Chunks, first: int = 0) -> bytes:
+        """Payload bytes of the chunks numbered from ``first`` on, each with its tags."""
+        tagger = TagMaker(self._root, self.params, frame.occasion)
+        offsets = tagger.offsets(frame.sender, frame.nonce, first, len(chunks))
+        return b"".join(
+            self._encrypt_places(np.concatenate((data, tagger.tags(first + index, data, offsets[index]))))
+            for index, data in enumerate(chunks)
+        )
+
+    def _encrypt_places(self, places: Reals) -> bytes:
+        numbers, seed = self._ring.encrypt(to_slots(places))
+        return pack(numbers) + seed
+
+    def _empty_frame(self, kind: Kind, study: str, round_index: int, length: int, sender: str) -> Frame:
+        encoded_sender(sender)
+        occasion = Occasion.of(self.params, kind, study=study, round_index=round_index, length=length)
+        return Frame(occasion=occasion, nonce=os.urandom(NONCE_BYTES), sender=sender, payload=b"")
+
+    # decrypting
+
+    def decrypt(
+        self, aggregate: Aggregate, *, study: str, round_index: int, policy: ClaimPolicy | None = None
+    ) -> Vector | None:
+        """The weighted mean, after checking that it is one; None where the aggregate says ``unchanged``.
+
+        Raises `AggregateRejected` when the sum is not the claimed one, or the claim breaks ``policy``.
+        """
+        policy = policy or ClaimPolicy()
+        self.check_claim(aggregate, study=study, round_index=round_index, policy=policy)
+        if aggregate.unchanged:
+            return None
+        return self.unpack_mean(aggregate, self.decrypt_chunks(aggregate), policy)
+
+    def check_claim(self, aggregate: Aggregate, *, study: str, round_index: int, policy: ClaimPolicy) -> None:
+        """All that can be checked before decrypting anything. The length is the tags' to prove."""
+        kind, length = aggregate.occasion.kind, aggregate.occasion.length
+        if length < 1:
+            raise AggregateRejected("format", f"Round {round_index}: a vector of no values.")
+        expected = Occasion.of(self.params, kind, study=study, round_index=round_index, length=length)
+        aggregate.check(self.params, expected)
+        policy.check(aggregate.claim, kind, self.params.weight_bits)
+
+    def decrypt_chunks(self, aggregate: Aggregate, first: int = 0) -> Chunks:
+        """The mean of every chunk in the payload, numbered from ``first`` on, each checked against its tags."""
+        tagger, claim, size = (
+            TagMaker(self._root, self.params, aggregate.occasion),
+            aggregate.claim,
+            self.params.sum_chunk_bytes,
+        )
+        pieces = [aggregate.payload[start : start + size] for start in range(0, len(aggregate.payload), size)]
+        offsets = _mean_offsets(tagger, claim, first, len(pieces))
+        tolerance = tagger.tolerance(claim.shares.values())
+        means = np.empty((len(pieces), self.params.data_slots))
+        for index, piece in enumerate(pieces):
+            places = self._decrypt_places(piece) / claim.total
+            means[index], tags = places[:-TAGS], places[-TAGS:]
+            residual = float(tagger.residuals(first + index, means[index], tags, offsets[index]).max())
+            if not residual <= tolerance:
+                raise AggregateRejected(
+                    "tags",
+                    f"Round {aggregate.occasion.round_index}, chunk {first + index}: off by {residual:.1e}, allowed "
+                    f"{tolerance:.1e}. This is not the sum the server claims; keep the old model and tell the cohort.",
+                )
+        return means
+
+    def _decrypt_places(self, piece: bytes) -> Reals:
+        numbers = unpack(piece)
+        if int(numbers.max()) >= prime(self.params.ring_degree):
+            raise AggregateRejected("format", "a number is not below the prime; ask the server to send it again.")
+        try:
+            return from_slots(self._ring.decrypt(numbers))
+        except (RuntimeError, ValueError):
+            raise AggregateRejected("format", "SEAL refused a chunk; ask the server to send it again.") from None
+
+    def unpack_mean(self, aggregate: Aggregate, means: Chunks, policy: ClaimPolicy) -> Vector | None:
+        """Chunks to vector. A hidden mean is divided by the mean share it carries; None where that is nothing."""
+        values, length = means.reshape(-1), aggregate.occasion.length
+        if aggregate.occasion.kind is Kind.WEIGHTED:
+            return values[:length].astype(np.float32)
+        share, square = values[length : length + 2] / self.params.max_abs_value
+        if share < _SMALLEST_MEAN_SHARE:
+            return None
+        policy.check_effective(len(aggregate.claim) * share**2 / square)
+        mean: Vector = (values[:length] / share).astype(np.float32)
+        return mean
+
+    # relaying, releasing, storing
+
+    def seal(
+        self, vector: AnyVector, *, study: str, round_index: int, sender: str, dtype: WireType = "float32"
+    ) -> bytes:
+        """The vector for the other sites' eyes, relayed by a server that computes nothing on it."""
+        key = derive(self._root, "envelope", study).reveal()
+        return seal_vector(key, vector, study=study, round_index=round_index, sender=sender, dtype=dtype)
+
+    def open(self, blob: bytes, *, study: str, round_index: int, sender: str) -> Vector:
+        key = derive(self._root, "envelope", study).reveal()
+        return open_vector(key, blob, study=study, round_index=round_index, sender=sender)
+
+    def decode_for_release(self, vector: AnyVector, *, decryptions: int, earlier_releases: int) -> Vector:
+        """The vector for people without the key (release.py says why it needs noise).
+
+        ``decryptions`` decrypted means were summed into it; ``earlier_releases`` comes from the site's ledger, and the
+        key counts its own on top, so forgetting to write one down does not buy another.
+        """
+        counted = max(earlier_releases, self._releases)
+        released = flooded(vector, self.params, decryptions=decryptions, earlier_releases=counted)
+        self._releases = counted + 1
+        return released
+
+    def export_secret(self) -> bytes:
+        """The key in the clear, for a key file or for sealing to a site, and for nothing else."""
+        numbers = pack(self._ring.secret_coefficients())
+        return with_checksum(_SECRET_MAGIC, self.params.to_bytes(), self._root.reveal(), numbers)
+
+    @classmethod
+    def from_secret(cls, data: bytes) -> "CohortKey":
+        """The key from `export_secret`; `KeyRejected` for anything else, without quoting a byte of it."""
+        if not data.startswith(_SECRET_MAGIC) or not checksum_holds(data):
+            raise KeyRejected("This is not an intact cohort key of version 1; ask the custodian for a new copy.")
+        try:
+            params = Parameters.from_bytes(data[len(_SECRET_MAGIC) : _ROOT_START])
+        except ParametersRejected as error:
+            raise KeyRejected(f"The cohort key was made for parameters this version refuses: {error}") from None
+        root, packed = data[_ROOT_START : _ROOT_START + ROOT_BYTES], data[_ROOT_START + ROOT_BYTES : -CHECKSUM_BYTES]
+        if len(packed) != params.ring_degree * PRIME_BITS // 8:
+            raise KeyRejected("The cohort key has the wrong length; ask the custodian for a new copy.")
+        ring = SecretRing(ring_of(params.ring_degree, params.scale), unpack(packed))
+        return cls(params, ring, Secret(root))
+
+
+def _mean_offsets(tagger: TagMaker, claim: Claim, first: int, count: int) -> Reals:
+    """Σ w_c t_ck / Σ w_c for every chunk and tag."""
+    total = np.zeros((count, TAGS))
+    for part in claim:
+        total += part.weight * tagger.offsets(part.sender, part.nonce, first, count)
+    return total / claim.total

@@ -1,0 +1,163 @@
+"""What a cohort agrees on before it encrypts anything: a plan that cannot overflow, and the error it promises.
+
+The bit budget (all in bits, q the 60-bit prime):
+
+    scale + weight_bits + log2(max_clients) + log2(peak) <= log2(q / 2)
+
+where ``peak`` bounds one coefficient of an encoded chunk. The canonical embedding gives |coefficient| <= mean |slot|
+over the N/2 slots (times scale), a slot holds two values of at most ``max_abs_value``, and the few tag slots may reach
+sqrt(n) · max_abs_value + 1. Whatever the budget leaves goes into the scale, because the scale is the precision.
+"""
+
+import hashlib
+import math
+import struct
+from dataclasses import astuple, dataclass
+from typing import Final
+
+from sapefl_crypto import seal
+from sapefl_crypto.errors import ParametersRejected
+
+TAGS: Final = 8
+MIN_SECURITY_BITS: Final = 128
+_SIGMAS: Final = 9.0  # a Gaussian passes 9 sigma once in 4e18 values
+_TAG_SIGMAS: Final = 9.5 * math.sqrt(4 / 3)  # a tag's own noise and that of the data mixed by r, of variance 1/3
+_FIELDS: Final = struct.Struct(">IdBdI")
+_CHECKED_DEVIATION: Final = 1e-3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parameters:
+    """``max_clients`` and ``max_abs_value`` are promises of the cohort; ``precision`` is the error it will accept.
+
+    ``weight_bits`` is the resolution of the server's integer weights: a score becomes a whole number up to 2**bits.
+    With hidden scores the server does not weigh, and ``weight_bits=0`` turns those bits into precision.
+    """
+
+    max_clients: int = 128
+    max_abs_value: float = 8.0
+    weight_bits: int = 14
+    precision: float = 1e-6
+    ring_degree: int = 4096
+
+    def __post_init__(self) -> None:
+        _check_fields(self)
+        _check_security(self.ring_degree)
+        _check_budget(self)
+
+    @property
+    def security_bits(self) -> int:
+        return seal.security_bits(self.ring_degree)
+
+    @property
+    def data_slots(self) -> int:
+        """Values a chunk carries: N real places less the tags."""
+        return self.ring_degree - TAGS
+
+    @property
+    def scale_bits(self) -> int:
+        return math.floor(math.log2(seal.prime(self.ring_degree) / 2) - _spent_bits(self))
+
+    @property
+    def scale(self) -> float:
+        return 2.0**self.scale_bits
+
+    @property
+    def noise(self) -> float:
+        """Standard deviation of the error of one decrypted value, before any averaging over clients."""
+        return math.sqrt(seal.NOISE_VARIANCE * self.ring_degree / 2) / self.scale
+
+    @property
+    def max_error(self) -> float:
+        """The promise: no value of a decrypted mean is off by more, whatever the weights (before float32 rounding)."""
+        return _SIGMAS * self.noise
+
+    @property
+    def tag_noise(self) -> float:
+        """How far CKKS noise alone may move an honest tag of a single frame."""
+        return _TAG_SIGMAS * self.noise
+
+    @property
+    def fresh_chunk_bytes(self) -> int:
+        return self.ring_degree * seal.PRIME_BITS // 8 + seal.SEED_BYTES
+
+    @property
+    def sum_chunk_bytes(self) -> int:
+        return 2 * self.ring_degree * seal.PRIME_BITS // 8
+
+    @property
+    def bytes_per_parameter(self) -> float:
+        """Upload, without the frame's few hundred bytes; the aggregate that comes back costs about twice that."""
+        return self.fresh_chunk_bytes / self.data_slots
+
+    @property
+    def forgery_chance(self) -> float:
+        """Chance that a change of at least 1e-3 in some value of a chunk passes its tags (see tags.py)."""
+        return self.missed_chance(_CHECKED_DEVIATION)
+
+    def missed_chance(self, deviation: float) -> float:
+        """Chance that a change of ``deviation`` in one value passes all tags: each is a guess at a uniform r."""
+        window = self.tag_noise * math.sqrt(self.data_slots) / deviation
+        return float(min(1.0, window + 2.0**-16) ** TAGS)
+
+    @property
+    def digest(self) -> bytes:
+        """16 bytes every frame carries, so that parties with different plans never mix."""
+        described = self.to_bytes() + struct.pack(">QdB", seal.prime(self.ring_degree), self.scale, TAGS)
+        return hashlib.sha256(b"sapefl parameters 1" + described).digest()[:16]
+
+    def chunks(self, length: int) -> int:
+        return -(-length // self.data_slots)
+
+    def to_bytes(self) -> bytes:
+        return _FIELDS.pack(*astuple(self))
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> "Parameters":
+        try:
+            clients, bound, bits, precision, degree = _FIELDS.unpack(data)
+        except struct.error:
+            raise ParametersRejected(f"Expected {_FIELDS.size} bytes of parameters, got {len(data)}.") from None
+        return cls(max_clients=clients, max_abs_value=bound, weight_bits=bits, precision=precision, ring_degree=degree)
+
+
+PARAMETERS_BYTES: Final = _FIELDS.size
+
+
+def _check_fields(params: Parameters) -> None:
+    if not 1 <= params.max_clients <= 2**20:
+        raise ParametersRejected(f"max_clients is {params.max_clients}; choose 1 to {2**20}.")
+    if not (math.isfinite(params.max_abs_value) and params.max_abs_value > 0):
+        raise ParametersRejected(f"max_abs_value is {params.max_abs_value}; choose a positive, finite bound.")
+    if not 0 <= params.weight_bits <= 24:
+        raise ParametersRejected(f"weight_bits is {params.weight_bits}; choose 0 to 24.")
+    if not (math.isfinite(params.precision) and params.precision > 0):
+        raise ParametersRejected(f"precision is {params.precision}; choose a positive, finite error.")
+
+
+def _check_security(ring_degree: int) -> None:
+    if ring_degree not in (1024, 2048, 4096, 8192, 16384, 32768):
+        raise ParametersRejected(f"ring_degree is {ring_degree}; choose 4096, 8192, 16384 or 32768.")
+    if seal.security_bits(ring_degree) < MIN_SECURITY_BITS:
+        raise ParametersRejected(
+            f"ring_degree {ring_degree} with a {seal.PRIME_BITS}-bit prime gives less than {MIN_SECURITY_BITS} bits of "
+            "security by SEAL's table; choose 4096 or more."
+        )
+
+
+def _check_budget(params: Parameters) -> None:
+    if params.max_error > params.precision:
+        raise ParametersRejected(
+            f"{params.max_clients} clients, values up to {params.max_abs_value:g} and {params.weight_bits} weight bits "
+            f"leave a scale of 2^{params.scale_bits} and an error of {params.max_error:.1e}, above the wanted "
+            f"{params.precision:.1e}. Lower max_clients, max_abs_value or weight_bits, or accept a larger precision."
+        )
+
+
+def _spent_bits(params: Parameters) -> float:
+    return params.weight_bits + math.log2(params.max_clients) + math.log2(_peak(params))
+
+
+def _peak(params: Parameters) -> float:
+    tag = math.sqrt(params.data_slots) * params.max_abs_value + 1
+    return math.sqrt(2) * params.max_abs_value + 2 * TAGS / params.ring_degree * tag

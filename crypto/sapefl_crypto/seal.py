@@ -1,0 +1,212 @@
+"""The few things asked of Microsoft SEAL, and the only module that imports TenSEAL for them.
+
+A ring has one prime: weighing by integers and adding need no levels, rotations or relinearisation. SEAL's Python
+binding saves and loads by path, so bytes pass through an anonymous memory file. SEAL writes a fixed header around the
+numbers; we cut it off when saving and write our own when loading, so SEAL never parses a header a stranger made.
+"""
+
+import os
+import struct
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+import tenseal.sealapi as sealapi
+
+from sapefl_crypto.errors import CryptoError
+
+Coefficients = npt.NDArray[np.uint64]
+Slots = npt.NDArray[np.complex128]
+
+PRIME_BITS: Final = 60
+SEED_BYTES: Final = 64
+NOISE_VARIANCE: Final = 10.5 + 1 / 12  # SEAL's centred binomial noise (21 coin pairs) and the encoder's rounding
+_PRNG_BLAKE2XB: Final = b"\x01"
+_HEADER_BYTES: Final = 16
+_SEED_RECORD: Final = _HEADER_BYTES + 1 + SEED_BYTES
+_LEVELS: Final = {256: "TC256", 192: "TC192", 128: "TC128"}
+
+
+def security_bits(ring_degree: int) -> int:
+    """The highest level of SEAL's own table (homomorphicencryption.org standard) that admits our prime; 0 if none."""
+    for bits, name in _LEVELS.items():
+        if sealapi.CoeffModulus.MaxBitCount(ring_degree, getattr(sealapi.SEC_LEVEL_TYPE, name)) >= PRIME_BITS:
+            return bits
+    return 0
+
+
+@cache
+def prime(ring_degree: int) -> int:
+    """The largest 60-bit prime with q ≡ 1 (mod 2N): SEAL's choice is deterministic, so all parties agree on it."""
+    return int(sealapi.CoeffModulus.Create(ring_degree, [PRIME_BITS])[0].value())
+
+
+class Ring:
+    """Public arithmetic for one ring degree and scale: what a server may do. No method takes or makes a key."""
+
+    def __init__(self, ring_degree: int, scale: float) -> None:
+        chosen = sealapi.EncryptionParameters(sealapi.SCHEME_TYPE.CKKS)
+        chosen.set_poly_modulus_degree(ring_degree)
+        chosen.set_coeff_modulus(sealapi.CoeffModulus.Create(ring_degree, [PRIME_BITS]))
+        self.degree: Final = ring_degree
+        self.scale: Final = scale
+        self.context: Final = sealapi.SEALContext(chosen, True, sealapi.SEC_LEVEL_TYPE.TC128)
+        self._evaluator = sealapi.Evaluator(self.context)
+        self._encoder = sealapi.CKKSEncoder(self.context)
+        self.parms_id: Final = self.context.first_parms_id()
+
+    def encode(self, slots: Slots) -> Any:
+        plain = sealapi.Plaintext()
+        self._encoder.encode(slots.tolist(), self.parms_id, self.scale, plain)
+        return plain
+
+    def decode(self, plain: Any) -> Slots:
+        return np.array(self._encoder.decode_complex(plain), np.complex128)
+
+    def weight(self, number: int) -> Any:
+        """An integer weight at scale 1, so that multiplying leaves the ciphertext's scale where it was."""
+        plain = sealapi.Plaintext()
+        self._encoder.encode(float(number), self.parms_id, 1.0, plain)
+        return plain
+
+    def weigh(self, cipher: Any, weight: Any) -> None:
+        self._evaluator.multiply_plain_inplace(cipher, weight)
+
+    def add(self, total: Any, cipher: Any) -> None:
+        self._evaluator.add_inplace(total, cipher)
+
+    def load_fresh(self, first: Coefficients, seed: bytes) -> Any:
+        """A freshly encrypted ciphertext: one polynomial, and the seed SEAL expands into the other."""
+        body = self._metadata(first.size) + first.astype("<u8", copy=False).tobytes()
+        return self._load(body + _header(_SEED_RECORD) + _PRNG_BLAKE2XB + seed)
+
+    def load_sum(self, both: Coefficients) -> Any:
+        return self._load(self._metadata(both.size) + both.astype("<u8", copy=False).tobytes())
+
+    def save_sum(self, cipher: Any) -> Coefficients:
+        return self.numbers(_saved(cipher.save), 2 * self.degree, len(self._metadata(0)))
+
+    def numbers(self, stream: bytes, count: int, start: int) -> Coefficients:
+        return np.frombuffer(_body(stream), "<u8", count, start).astype(np.uint64, copy=False)
+
+    def fresh_parts(self, serializable: Any) -> tuple[Coefficients, bytes]:
+        stream = _saved(serializable.save)
+        return self.numbers(stream, self.degree, len(self._metadata(0))), stream[-SEED_BYTES:]
+
+    def _metadata(self, count: int) -> bytes:
+        """What SEAL writes before a ciphertext's numbers: parms id, NTT form, two polynomials, one prime, scale."""
+        shape = struct.pack("<QQQdQ", 2, self.degree, 1, self.scale, 1)
+        return b"".join((struct.pack("<4Q", *self.parms_id), b"\x01", shape, _array_header(count)))
+
+    def _load(self, body: bytes) -> Any:
+        cipher = sealapi.Ciphertext()
+        _loaded(cipher.load, self.context, _header(_HEADER_BYTES + len(body)) + body)
+        return cipher
+
+
+class SecretRing:
+    """A ring together with its secret key: what only a site may do."""
+
+    def __init__(self, ring: Ring, secret: Coefficients | None = None) -> None:
+        self._ring = ring
+        self._secret = _load_secret(ring, secret) if secret is not None else _new_secret(ring)
+        self._encryptor = sealapi.Encryptor(ring.context, self._secret)
+        self._decryptor = sealapi.Decryptor(ring.context, self._secret)
+
+    def secret_coefficients(self) -> Coefficients:
+        return self._ring.numbers(_saved(self._secret.save), self._ring.degree, len(_secret_metadata(self._ring)))
+
+    def encrypt(self, slots: Slots) -> tuple[Coefficients, bytes]:
+        """One-argument ``encrypt_symmetric`` keeps the seed of the second polynomial: half the bytes."""
+        return self._ring.fresh_parts(self._encryptor.encrypt_symmetric(self._ring.encode(slots)))
+
+    def decrypt(self, both: Coefficients) -> Slots:
+        plain = sealapi.Plaintext()
+        self._decryptor.decrypt(self._ring.load_sum(both), plain)
+        return self._ring.decode(plain)
+
+
+@cache
+def ring_of(ring_degree: int, scale: float) -> Ring:
+    return Ring(ring_degree, scale)
+
+
+def _new_secret(ring: Ring) -> Any:
+    return sealapi.KeyGenerator(ring.context).secret_key()
+
+
+def _secret_metadata(ring: Ring) -> bytes:
+    return struct.pack("<4QQd", *ring.context.key_parms_id(), ring.degree, 1.0) + _array_header(ring.degree)
+
+
+def _load_secret(ring: Ring, coefficients: Coefficients) -> Any:
+    body = _secret_metadata(ring) + coefficients.astype("<u8", copy=False).tobytes()
+    secret = sealapi.SecretKey()
+    _loaded(secret.load, ring.context, _header(_HEADER_BYTES + len(body)) + body)
+    return secret
+
+
+def _array_header(count: int) -> bytes:
+    return _header(_HEADER_BYTES + 8 + 8 * count) + struct.pack("<Q", count)
+
+
+def _header(size: int) -> bytes:
+    """SEAL's own 16 bytes: magic, header size, library version, "not compressed", total size."""
+    ours = sealapi.Serialization.SEALHeader()
+    return struct.pack("<HBBBBHQ", ours.magic, _HEADER_BYTES, ours.version_major, ours.version_minor, 0, 0, size)
+
+
+def _body(stream: bytes) -> bytes:
+    """What SEAL saved, without its header and without the zstd frame around numbers that do not compress.
+
+    TenSEAL offers no way to switch compression off. Ring elements modulo a 60-bit prime are too random for zstd, which
+    then stores them as they are in "raw" blocks (RFC 8878, 3.1.1); any other outcome is an error, never a guess.
+    """
+    if stream[5] == 0:
+        return stream[_HEADER_BYTES:]
+    frame = stream[_HEADER_BYTES:]
+    if stream[5] != 2 or frame[:4] != b"\x28\xb5\x2f\xfd" or frame[4] not in (0x60, 0xA0):
+        raise CryptoError("This TenSEAL build saves ciphertexts in an unknown way; install tenseal 0.3.16 to 0.3.18.")
+    return b"".join(_raw_blocks(frame, 7 if frame[4] == 0x60 else 9))
+
+
+def _raw_blocks(frame: bytes, start: int) -> Iterator[bytes]:
+    last = False
+    while not last:
+        block = int.from_bytes(frame[start : start + 3], "little")
+        last, kind, size = bool(block & 1), block >> 1 & 3, block >> 3
+        if kind != 0:
+            raise CryptoError("SEAL compressed a ciphertext, which random numbers do not allow; encrypt again.")
+        yield frame[start + 3 : start + 3 + size]
+        start += 3 + size
+
+
+@contextmanager
+def _scratch() -> Iterator[str]:
+    """A path only this process can open: a memory file, or a private folder where the system has none."""
+    if hasattr(os, "memfd_create"):
+        descriptor = os.memfd_create("sapefl")
+        try:
+            yield f"/proc/self/fd/{descriptor}"
+        finally:
+            os.close(descriptor)
+    else:
+        with tempfile.TemporaryDirectory(prefix="sapefl-") as folder:
+            yield str(Path(folder, "seal"))
+
+
+def _saved(save: Callable[[str], None]) -> bytes:
+    with _scratch() as path:
+        save(path)
+        return Path(path).read_bytes()
+
+
+def _loaded(load: Callable[[Any, str], None], context: Any, stream: bytes) -> None:
+    with _scratch() as path:
+        Path(path).write_bytes(stream)
+        load(context, path)
