@@ -2,7 +2,18 @@
 
 from secure_sapefl.data.build import build_federation
 from secure_sapefl.data.federation import ClientData, Federation, Rows
+from secure_sapefl.data.fetch import Progress
+from secure_sapefl.data.partition import PARTITIONS
 from secure_sapefl.data.registry import DATASETS
 from secure_sapefl.data.spec import DatasetSpec
 
-__all__ = ["DATASETS", "ClientData", "DatasetSpec", "Federation", "Rows", "build_federation"]
+__all__ = [
+    "DATASETS",
+    "PARTITIONS",
+    "ClientData",
+    "DatasetSpec",
+    "Federation",
+    "Progress",
+    "Rows",
+    "build_federation",
+]

@@ -56,10 +56,10 @@ class Arrays:
             raise self.bad(name, "must be a one-dimensional array of strings")
         return tuple(values.tolist())
 
-    def labels(self) -> tuple[NDArray[np.int64], tuple[str, ...]]:
+    def labels(self, rows: int) -> tuple[NDArray[np.int64], tuple[str, ...]]:
         """``y`` as indices into ``class_names``, the layout of every registered dataset."""
         names = self.strings("class_names")
-        return self.integers("y", len(self["X"]), len(names)), names
+        return self.integers("y", rows, len(names)), names
 
 
 def read_npz(path: Path, only: Collection[str] | None = None) -> Arrays:

@@ -9,6 +9,7 @@ from typing import Literal
 import numpy as np
 
 from secure_sapefl.data.federation import ClientData, Federation, Rows
+from secure_sapefl.data.fetch import Progress, no_progress
 from secure_sapefl.data.load import load_table
 from secure_sapefl.data.partition import PARTITIONS, PartitionRequest, Share
 from secure_sapefl.data.split import split_rows
@@ -30,14 +31,18 @@ def build_federation(
     options: Mapping[str, object] = NO_OPTIONS,
     label: str | None = None,
     group: str | None = None,
+    progress: Progress = no_progress,
 ) -> Federation:
     """Divide ``dataset``, a registered name or the path of an .npz or .csv file, among clients.
 
     ``partition`` None means natural where the data has groups, else Dirichlet; ``clients`` None means every group, or
-    20 where clients are made up. The same arguments and the same data give the same federation.
+    20 where clients are made up. The same arguments and the same data give the same federation. A registered dataset
+    that is not on this machine is downloaded into the cache; ``progress`` hears of it.
     """
     _check(clients=clients, partition=partition, kappa=kappa, seed=seed)
-    table = load_table(dataset, seed=seed, data_dir=data_dir, options=options, label=label, group=group)
+    table = load_table(
+        dataset, seed=seed, data_dir=data_dir, options=options, label=label, group=group, progress=progress
+    )
     name = partition or ("dirichlet" if table.group is None else "natural")
     request = PartitionRequest(clients=clients, kappa=kappa)
     shares = PARTITIONS[name](table, request, stream(seed, Purpose.PARTITION))

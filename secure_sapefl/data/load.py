@@ -3,9 +3,11 @@
 from collections.abc import Mapping
 from pathlib import Path
 
+from secure_sapefl.data.fetch import Progress
 from secure_sapefl.data.own import own_table
 from secure_sapefl.data.registry import DATASETS
-from secure_sapefl.data.spec import DatasetSpec, Generated, Stored, checked_options
+from secure_sapefl.data.spec import Generated, Stored, checked_options
+from secure_sapefl.data.store import stored_arrays
 from secure_sapefl.data.streams import Purpose, stream
 from secure_sapefl.data.table import Table
 from secure_sapefl.errors import BadInput, UnknownName
@@ -19,6 +21,7 @@ def load_table(
     options: Mapping[str, object],
     label: str | None,
     group: str | None,
+    progress: Progress,
 ) -> Table:
     if dataset not in DATASETS:
         if not looks_like_path(dataset):
@@ -31,8 +34,8 @@ def load_table(
     match spec.origin:
         case Generated(table):
             return table(chosen, stream(seed, Purpose.GENERATE))
-        case Stored():
-            raise NotImplementedError
+        case Stored() as origin:
+            return origin.table(stored_arrays(spec, origin, data_dir, progress), chosen)
 
 
 def looks_like_path(dataset: str) -> bool:

@@ -101,8 +101,8 @@ def _client_count(table: Table, request: PartitionRequest) -> int:
         if rows < minimum * clients:
             kind = "" if table.split is None else ("training ", "test ")[part]
             raise BadInput(
-                f"{table.source}: {clients} clients with at least {minimum} {kind}rows each need {minimum * clients:,}, "
-                f"the data has {rows:,}. Ask for at most {rows // minimum} clients."
+                f"{table.source}: {clients} clients with at least {minimum} {kind}rows each need "
+                f"{minimum * clients:,}, the data has {rows:,}. Ask for at most {rows // minimum} clients."
             )
     return clients
 
@@ -112,7 +112,8 @@ def _deal(sizes: NDArray[np.int64], edges: NDArray[np.float64]) -> NDArray[np.in
     if len(sizes) == 0:
         return np.empty(0, np.int64)
     middles = (np.cumsum(sizes) - sizes / 2) / sizes.sum()
-    return np.minimum(np.searchsorted(edges, middles), len(edges) - 1)
+    clients: NDArray[np.int64] = np.searchsorted(edges, middles)
+    return np.minimum(clients, len(edges) - 1)
 
 
 def _shares(
