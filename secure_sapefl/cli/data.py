@@ -1,5 +1,216 @@
-"""`secure-sapefl data`."""
+"""`secure-sapefl data`: which datasets there are, whether one is sound and how it is divided, fetching one."""
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from rich.console import Console
+from rich.progress import BarColumn, DownloadColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
+from rich.table import Table
 
-app = typer.Typer(no_args_is_help=True)
+from secure_sapefl.errors import BadInput, SapeflError, UnknownName
+
+if TYPE_CHECKING:
+    from secure_sapefl.data import DatasetSpec, Federation
+    from secure_sapefl.data.fetch import Progress as FetchProgress
+
+app = typer.Typer(help="Datasets: list them, check and picture one, fetch one.", no_args_is_help=True)
+
+
+class Format(StrEnum):
+    table = "table"
+    json = "json"
+
+
+class PartitionName(StrEnum):
+    natural = "natural"
+    dirichlet = "dirichlet"
+    iid = "iid"
+
+
+DataDir = Annotated[Path | None, typer.Option(help="Folder with .npz files; otherwise SAPEFL_DATA, then the cache.")]
+OutputFormat = Annotated[Format, typer.Option("--format", help="JSON goes to stdout and nothing else does.")]
+
+
+@app.command("list")
+def list_datasets(data_dir: DataDir = None, output: OutputFormat = Format.table) -> None:
+    """Every registered dataset: task, licence, source, and where it is on this machine.
+
+    Example: `secure-sapefl data list --format json`
+    """
+    from secure_sapefl.data import DATASETS
+
+    entries = [_entry(spec, data_dir) for spec in DATASETS.values()]
+    if output is Format.json:
+        typer.echo(json.dumps(entries, indent=2))
+        return
+    table = Table("name", "task", "classes", "rows", "here", "licence", "source", title="Datasets", show_lines=True)
+    for entry in entries:
+        table.add_row(*(str(entry[key]) for key in ("name", "task", "classes", "rows", "here", "licence", "source")))
+    Console().print(table)
+
+
+@app.command()
+def check(
+    dataset: Annotated[str, typer.Argument(metavar="NAME|FILE", help="A registered name, or an .npz or .csv file.")],
+    partition: Annotated[PartitionName | None, typer.Option(help="Default: natural if the data has groups.")] = None,
+    clients: Annotated[int | None, typer.Option(help="Default: all groups, or 20.")] = None,
+    kappa: Annotated[float, typer.Option(help="Dirichlet concentration; small is skewed.")] = 0.3,
+    seed: Annotated[int, typer.Option()] = 0,
+    label: Annotated[str | None, typer.Option(metavar="COLUMN", help="CSV: the label column.")] = None,
+    group: Annotated[str | None, typer.Option(metavar="COLUMN", help="CSV: the column naming a row's client.")] = None,
+    option: Annotated[list[str] | None, typer.Option(metavar="KEY=VALUE", help="A dataset option.")] = None,
+    data_dir: DataDir = None,
+    out: Annotated[Path | None, typer.Option(metavar="PNG", help="Where to draw clients × classes.")] = None,
+    output: OutputFormat = Format.table,
+) -> None:
+    """Validate a dataset, print what each client gets, and draw it.
+
+    Examples: `secure-sapefl data check heart`,
+    `secure-sapefl data check synthetic --clients 100 --kappa 0.3 --out partition.png`,
+    `secure-sapefl data check patients.csv --label outcome --group hospital`
+    """
+    from secure_sapefl.data import build_federation
+
+    with download_progress() as progress:
+        federation = build_federation(
+            dataset,
+            clients=clients,
+            partition=None if partition is None else partition.value,
+            kappa=kappa,
+            seed=seed,
+            data_dir=data_dir,
+            options=dict(map(_option, option or [])),
+            label=label,
+            group=group,
+            progress=progress,
+        )
+    if out is not None:
+        from secure_sapefl.report.partition_plot import draw_partition
+
+        skew = f", κ = {kappa:g}" if federation.partition == "dirichlet" else ""
+        draw_partition(federation, out, title=f"{dataset}: {federation.partition}{skew}, seed {seed}")
+    if output is Format.json:
+        typer.echo(json.dumps(_summary(federation), indent=2))
+        return
+    _print_federation(federation)
+    if out is not None:
+        typer.echo(f"Picture: {out}")
+
+
+@app.command()
+def fetch(name: Annotated[str, typer.Argument(help="A registered name; see `secure-sapefl data list`.")]) -> None:
+    """Download a dataset from its publisher, verify it, and keep it in the cache as one .npz.
+
+    The cache is SAPEFL_CACHE, or `secure-sapefl` in the XDG cache folder. Example: `secure-sapefl data fetch har`
+    """
+    from secure_sapefl.data import DATASETS
+    from secure_sapefl.data.spec import Stored
+    from secure_sapefl.data.store import fetch as fetch_stored
+
+    if name not in DATASETS:
+        raise UnknownName("dataset", name, DATASETS, "secure-sapefl data list")
+    spec = DATASETS[name]
+    if not isinstance(spec.origin, Stored):
+        raise BadInput(f"{name!r} is generated, there is nothing to fetch.")
+    with download_progress() as progress:
+        path = fetch_stored(spec, spec.origin, progress)
+    typer.echo(f"{name}: {path}")
+
+
+@contextmanager
+def download_progress() -> Iterator["FetchProgress"]:
+    """A bar on stderr for each file that is downloaded; nothing is shown where none is."""
+    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TimeRemainingColumn())
+    bars = Progress(*columns, console=Console(stderr=True))
+    tasks: dict[str, TaskID] = {}
+
+    def report(name: str, received: int, total: int | None) -> None:
+        bars.start()
+        if name not in tasks:
+            tasks[name] = bars.add_task(name, total=total)
+        bars.update(tasks[name], completed=received, total=total)
+
+    try:
+        yield report
+    finally:
+        if tasks:
+            bars.stop()
+
+
+def _entry(spec: "DatasetSpec", data_dir: Path | None) -> dict[str, Any]:
+    return {
+        "name": spec.name,
+        "task": spec.task,
+        "classes": spec.classes,
+        "rows": spec.rows,
+        "here": _where(spec, data_dir),
+        "licence": spec.licence,
+        "source": spec.source,
+        "preparation": spec.preparation,
+        "options": dict(spec.options),
+    }
+
+
+def _where(spec: "DatasetSpec", data_dir: Path | None) -> str:
+    from secure_sapefl.data.arrays import read_npz
+    from secure_sapefl.data.spec import Stored
+    from secure_sapefl.data.store import locate
+
+    if not isinstance(spec.origin, Stored):
+        return "generated"
+    path = locate(spec.origin, data_dir)
+    if path is None:
+        return f"no; secure-sapefl data fetch {spec.name}"
+    if path.is_dir():
+        return path.name
+    try:
+        return f"{path.name} ({len(read_npz(path, only={'y'})['y']):,} rows)"
+    except SapeflError as error:
+        return f"unreadable: {error}"
+
+
+def _option(text: str) -> tuple[str, object]:
+    """``window=20`` as ("window", 20): a number where it reads as one."""
+    key, separator, value = text.partition("=")
+    if not separator:
+        raise BadInput(f"--option {text!r} has no value; write KEY=VALUE.")
+    for kind in (int, float):
+        try:
+            return key, kind(value)
+        except ValueError:
+            continue
+    return key, value
+
+
+def _summary(federation: "Federation") -> dict[str, Any]:
+    return {
+        "dataset": federation.dataset,
+        "source": federation.source,
+        "partition": federation.partition,
+        "shape": list(federation.shape),
+        "class_names": list(federation.class_names),
+        "clients": [
+            {"name": client.name, "train": len(client.train), "test": len(client.test), "per_class": counts}
+            for client, counts in zip(federation.clients, federation.class_counts().tolist(), strict=True)
+        ],
+    }
+
+
+def _print_federation(federation: "Federation") -> None:
+    table = Table("client", "train", "test", "classes", "largest class", title=f"{federation.dataset}: sound")
+    for client, counts in zip(federation.clients, federation.class_counts(), strict=True):
+        largest = f"{federation.class_names[counts.argmax()]} ({counts.max() / counts.sum():.0%})"
+        table.add_row(client.name, str(len(client.train)), str(len(client.test)), str((counts > 0).sum()), largest)
+    Console().print(table)
+    one_class = sum(len(set(client.test.y.tolist())) < 2 for client in federation.clients)
+    typer.echo(
+        f"{federation.source}; {federation.partition} partition, {len(federation.clients)} clients, "
+        f"{federation.classes} classes, shape {federation.shape}."
+    )
+    if one_class:
+        typer.echo(f"{one_class} clients have a single class among their test rows: their AUC is undefined.")

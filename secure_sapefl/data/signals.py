@@ -23,7 +23,7 @@ STATISTICS: Final = (
     "maximum from mean",
     "log mean change",
     "lag-1 correlation",
-    "log interquartile range",
+    "log mean absolute deviation",
     "dominant frequency",
     "spectral centroid",
     "spectral entropy",
@@ -51,7 +51,6 @@ def _in_time(windows: Windows) -> list[NDArray[np.float32]]:
     mean = windows.mean(axis=1)
     centred = windows - mean[:, None]
     variance = (centred**2).mean(axis=1)
-    quarter, three_quarters = np.quantile(windows, [0.25, 0.75], axis=1)
     return [
         mean,
         _log(np.sqrt(variance)),
@@ -59,7 +58,7 @@ def _in_time(windows: Windows) -> list[NDArray[np.float32]]:
         centred.max(axis=1),
         _log(np.abs(np.diff(windows, axis=1)).mean(axis=1)),
         (centred[:, 1:] * centred[:, :-1]).mean(axis=1) / (variance + FLOOR**2),
-        _log(three_quarters - quarter),
+        _log(np.abs(centred).mean(axis=1)),
     ]
 
 
@@ -81,5 +80,5 @@ def _in_frequency(windows: Windows) -> list[NDArray[np.float32]]:
 
 def _log(values: NDArray[np.float32]) -> NDArray[np.float32]:
     """Natural logarithm moved and scaled so that FLOOR is -1 and 1 (a g, a radian per second) is 1."""
-    logarithm: NDArray[np.float32] = np.log(np.maximum(values, FLOOR))
-    return 1.0 - 2.0 * logarithm / np.log(FLOOR)
+    scaled: NDArray[np.float32] = 1.0 - 2.0 * np.log(np.maximum(values, FLOOR)) / np.log(FLOOR)
+    return scaled

@@ -74,7 +74,7 @@ def fetch(spec: DatasetSpec, origin: Stored, progress: Progress = no_progress) -
             f"{spec.name}`; elsewhere put {origin.key}*.npz into a folder and name it with --data-dir or SAPEFL_DATA."
         ) from error
     saved = _save(cache / f"{origin.key}.npz", layout)
-    shutil.rmtree(downloads)
+    shutil.rmtree(downloads, ignore_errors=True)
     return saved
 
 

@@ -6,7 +6,6 @@ statistics of `signals.py` are computed from the nine inertial channels and the 
 """
 
 import zipfile
-from pathlib import Path
 from types import MappingProxyType
 from typing import Final
 
@@ -70,10 +69,6 @@ def _fetch(fetcher: Fetcher) -> Layout:
         raise DataUnavailable(f"{URL} is not the archive it was ({error}).") from error
 
 
-def _unpacked(folder: Path) -> Layout:
-    return read_folder(folder)
-
-
 SPEC = DatasetSpec(
     name="har",
     task="six activities from a phone's accelerometer and gyroscope; 30 people are the natural clients",
@@ -84,6 +79,6 @@ SPEC = DatasetSpec(
     "Smartphones', ESANN 2013; UCI ML Repository, dataset 240",
     preparation="the official 561 features where present, else 14 statistics of 12 channels (168); fixed formulas, "
     "nothing learned; overlapping windows stay together",
-    origin=Stored(key="uci_har", table=_table, fetch=_fetch, folder=FOLDER, unpacked=_unpacked),
+    origin=Stored(key="uci_har", table=_table, fetch=_fetch, folder=FOLDER, unpacked=read_folder),
     options=MappingProxyType({"features": "auto"}),
 )

@@ -22,8 +22,9 @@ HOSPITALS: Final = {  # file and MD5, as pinned by FLamby (fed_heart_disease)
     "Switzerland": ("processed.switzerland.data", "9a87f7577310b3917730d06ba9349e20"),
     "VA_Long_Beach": ("processed.va.data", "4249d03ca7711e84f4444768c9426170"),
 }
-FEATURES: Final = tuple(
-    ["age", "sex", "cp", "trestbps", "chol", "fbs", "restecg", "thalach", "exang", "oldpeak", "slope", "ca", "thal"]
+FEATURES: Final = (
+    *("age", "sex", "cp", "trestbps", "chol", "fbs", "restecg"),
+    *("thalach", "exang", "oldpeak", "slope", "ca", "thal"),
 )
 ZERO_MEANS_MISSING: Final = [FEATURES.index("trestbps"), FEATURES.index("chol")]
 
