@@ -18,6 +18,7 @@ import base64
 import hashlib
 import hmac
 import json
+import math
 import os
 import unicodedata
 from collections.abc import Mapping
@@ -159,11 +160,18 @@ def _parse(content: Secret) -> tuple[KeyLabel, Secret] | None:
 
 
 def _is_about(about: object) -> TypeGuard[About]:
-    """Flat and printable: a file that came by e-mail must not steer the terminal it is shown on."""
-    return isinstance(about, Mapping) and all(
-        name.isprintable() and (isinstance(fact, int | float) or (isinstance(fact, str) and fact.isprintable()))
-        for name, fact in about.items()
-    )
+    """Flat, finite and printable: a file that came by e-mail must not steer the terminal it is shown on."""
+    return isinstance(about, Mapping) and all(name.isprintable() and _is_fact(fact) for name, fact in about.items())
+
+
+def _is_fact(fact: object) -> bool:
+    match fact:
+        case str():
+            return fact.isprintable()
+        case int() | float():
+            return abs(fact) < math.inf
+        case _:
+            return False
 
 
 def _with_digest(label: KeyLabel, content: Secret) -> Secret:

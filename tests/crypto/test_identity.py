@@ -164,7 +164,7 @@ GUARDED = [SITE, Secret(SITE.export_secret())]
 def locals_of(error: BaseException) -> str:
     frames = traceback.TracebackException.from_exception(error, capture_locals=True).stack[1:]
     assert frames
-    return str([frame.locals for frame in frames])
+    return "\n".join(value for frame in frames for value in frame.locals.values())
 
 
 @pytest.mark.parametrize("guarded", GUARDED)

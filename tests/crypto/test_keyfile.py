@@ -233,6 +233,8 @@ def test_protection_cannot_be_talked_away(path, cheap_scrypt):
         {"about": []},
         {"about": {"study": {"nested": 1}}},
         {"about": {"study": "\x1b[2J"}},
+        {"about": {"bound": float("nan")}},
+        {"about": {"bound": float("inf")}},
         {"about": {"study\n": "heart"}},
         {"body": "not base64!"},
         {"body": None},
@@ -246,7 +248,7 @@ def test_malformed_files_are_refused(written, change):
     assert_says_nothing(caught.value)
 
 
-@pytest.mark.parametrize("study", ["\x1b[2J", "line\nbreak", ["heart"]])
+@pytest.mark.parametrize("study", ["\x1b[2J", "line\nbreak", ["heart"], float("nan")])
 def test_a_file_that_would_not_be_read_is_not_written(path, study):
     with pytest.raises(ValueRejected, match="printable"):
         write_key(path, KeyRecord(kind=Kind.COHORT_KEY, about={"study": study}, body=Secret(CONTENT)))

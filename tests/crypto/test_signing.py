@@ -85,6 +85,14 @@ def test_every_truncation_and_extension_is_refused():
             verify_frame(ROSTER, wrong, **HERE)
 
 
+@pytest.mark.parametrize("place", [0, 4])
+def test_a_foreign_format_is_named_as_such(place):
+    changed = bytearray(FRAME)
+    changed[place] = 9
+    with pytest.raises(FrameRejected, match="not a signed frame of version 1"):
+        verify_frame(ROSTER, bytes(changed), **HERE)
+
+
 @pytest.mark.parametrize("length", [0, 6, 8, 2**32, 2**64 - 1])
 def test_a_lying_length_is_refused(length):
     with pytest.raises(FrameRejected, match="promises"):
