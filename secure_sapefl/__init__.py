@@ -1,8 +1,8 @@
 """SAPE-FL: similarity-aware personalized federated learning, encrypted and private.
 
-    from secure_sapefl import Config, simulate
-    result = simulate(Config(dataset="synthetic", method="sapefl", clients=20, rounds=10))
-    result.accuracy.mean
+from secure_sapefl import Config, simulate
+result = simulate(Config(dataset="synthetic", method="sapefl", clients=20, rounds=10))
+result.accuracy.mean
 """
 
 from importlib import import_module

@@ -10,7 +10,7 @@ import typer
 
 from sapefl_crypto.errors import CryptoError
 from secure_sapefl import __version__
-from secure_sapefl.cli import bench, data, keys
+from secure_sapefl.cli import bench, data, keys, methods, simulate
 from secure_sapefl.errors import SapeflError
 
 app = typer.Typer(
@@ -21,6 +21,8 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+app.command("simulate")(simulate.simulate)
+app.command("methods")(methods.methods)
 app.add_typer(data.app, name="data")
 app.add_typer(keys.app, name="keys")
 app.add_typer(bench.app, name="bench")

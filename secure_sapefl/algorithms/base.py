@@ -1,0 +1,152 @@
+"""What a method is, and what it is given.
+
+The round loop is written once (`protocol/`, run by `engine/`). A method supplies three functions of tensors: the state
+a site starts with, the site's half of a round, and the model a site uses. It never sees a key or a message, and it
+handles any number of sites side by side: row g of every tensor belongs to site g of the group. A deployed site is a
+group of one.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from secure_sapefl.config import Settings
+from secure_sapefl.stopwatch import Stopwatch
+from secure_sapefl.streams import Purpose
+from secure_sapefl.training.objective import LocalLoss, Objective
+from secure_sapefl.training.plan import Plan, Shard, plan_batches
+from secure_sapefl.training.trainer import Trainer
+
+
+class Homomorphic(Enum):
+    """What the server must be able to do with what sites send."""
+
+    SILENT = "sends nothing"
+    WEIGHTED_SUM = "weighs and adds ciphertexts"
+    PLAIN = "must read individual models"
+
+
+@dataclass(frozen=True, slots=True)
+class Peers:
+    """Personal models a group received: ``received[g, j]`` says whether site g was given model j (never its own)."""
+
+    models: Tensor  # [J, P]
+    received: Tensor  # bool [G, J]
+
+    @classmethod
+    def nobody(cls, sites: int, theta_initial: Tensor) -> "Peers":
+        """No peer for anyone."""
+        return cls(theta_initial[None], torch.zeros((sites, 1), dtype=torch.bool, device=theta_initial.device))
+
+    def of(self, sites: list[int]) -> "Peers":
+        """The same models, as some of the sites were given them."""
+        return Peers(self.models, self.received[sites])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SiteGroup:
+    """Everything a group of sites, largest first, has at hand in one round."""
+
+    theta_global: Tensor  # [P]
+    theta_initial: Tensor  # [P], the weights everybody started from
+    state: Mapping[str, Tensor]  # what sites keep between rounds, [G, ...]
+    peers: Peers
+    shard: Shard
+    trainer: Trainer
+    streams: Callable[[Purpose], list[np.random.Generator]]
+    local_epochs: int
+    batch_size: int
+    lr: float
+    clock: Stopwatch = field(default_factory=Stopwatch)
+
+    @property
+    def size(self) -> int:
+        return len(self.shard)
+
+    def everywhere(self, theta: Tensor) -> Tensor:
+        """One model [P] as the row of every site, [G, P], without a copy."""
+        return theta.expand(self.size, -1)
+
+    def train(self, theta: Tensor, objective: Objective, purpose: Purpose, epochs: int | None = None) -> Tensor:
+        """E epochs of SGD on each site's own rows from ``theta`` [G, P]."""
+        plan = self._plan(purpose, self.local_epochs if epochs is None else epochs)
+        return self.trainer.train(theta, self.shard, plan, objective, self.lr)
+
+    def train_local(self) -> Tensor:
+        """``theta_local``: a copy of the global model trained on the plain local loss."""
+        return self.train(self.everywhere(self.theta_global), LocalLoss(), Purpose.LOCAL_BATCHES)
+
+    def _plan(self, purpose: Purpose, epochs: int) -> Plan:
+        return plan_batches(self.shard.sizes, self.streams(purpose), epochs=epochs, batch_size=self.batch_size)
+
+    def rows(self, at_most: int | None, purpose: Purpose) -> tuple[Tensor, Tensor]:
+        """Some rows of each site (all of them where ``at_most`` is None), padded: x [G, m, ...] and present [G, m]."""
+        m = max(self.shard.sizes) if at_most is None else min(at_most, max(self.shard.sizes))
+        index = np.zeros((self.size, m), dtype=np.int64)
+        present = np.zeros((self.size, m), dtype=np.float32)
+        streams = self.streams(purpose) if at_most is not None else [None] * self.size
+        for g, (size, rng) in enumerate(zip(self.shard.sizes, streams, strict=True)):
+            chosen = np.arange(size) if rng is None or size <= m else rng.choice(size, m, replace=False)
+            index[g, : len(chosen)] = chosen
+            present[g, : len(chosen)] = 1
+        device = self.shard.x.device
+        first = torch.tensor(self.shard.starts, device=device).unsqueeze(1)
+        return self.shard.x[torch.from_numpy(index).to(device) + first], torch.from_numpy(present).to(device)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Contribution:
+    """What a group's half of a round produced. ``update`` and ``score`` leave the site (protected); ``shared`` too, if
+    the method relays models to peers; ``state`` stays; ``statistics`` are for the run's own log."""
+
+    state: Mapping[str, Tensor]
+    update: Tensor | None = None  # Delta_c, [G, P]
+    score: Tensor | None = None  # s_c, [G]
+    shared: Tensor | None = None  # theta_personal, [G, P]
+    statistics: Mapping[str, Tensor] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StudyFacts:
+    """Public facts that bound a score."""
+
+    cohort: int  # sites invited to a round
+    largest_site: int  # declared number of training rows
+    peers_per_client: int | None
+
+    @property
+    def most_peers(self) -> int:
+        others = self.cohort - 1
+        return others if self.peers_per_client is None else min(others, self.peers_per_client)
+
+
+class NoOptions(Settings):
+    """A method without options of its own."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Algorithm:
+    name: str
+    title: str
+    source: str
+    homomorphic: Homomorphic
+    initial_state: Callable[[Tensor, int], dict[str, Tensor]]
+    site_round: Callable[[SiteGroup, Any], Contribution]
+    personal_models: Callable[[SiteGroup, Any], Tensor]
+    score_bound: Callable[[StudyFacts], float]
+    relays_models: bool = False
+    options: type[Settings] = NoOptions
+
+
+def no_state(theta_initial: Tensor, sites: int) -> dict[str, Tensor]:  # noqa: ARG001 - one signature for all methods
+    return {}
+
+
+def personal_state(theta_initial: Tensor, sites: int) -> dict[str, Tensor]:
+    """Every site starts from the common model: theta_c^0 = theta_G^0."""
+    return {"theta_personal": theta_initial.repeat(sites, 1)}

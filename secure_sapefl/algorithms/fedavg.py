@@ -1,0 +1,25 @@
+"""FedAvg (McMahan et al., AISTATS 2017): average locally trained copies of one model, weighted by n_c."""
+
+import torch
+
+from secure_sapefl.algorithms.base import Algorithm, Contribution, Homomorphic, NoOptions, SiteGroup, no_state
+
+
+def site_round(group: SiteGroup, _: NoOptions) -> Contribution:
+    """theta_G <- theta_G + sum_c n_c (theta_local_c - theta_G) / sum_c n_c, the same mean as of the models."""
+    with group.clock.phase("local"):
+        theta_local = group.train_local()
+    rows = torch.tensor(group.shard.sizes, dtype=torch.float32, device=theta_local.device)
+    return Contribution(state={}, update=theta_local - group.theta_global, score=rows)
+
+
+ALGORITHM = Algorithm(
+    name="fedavg",
+    title="FedAvg",
+    source="McMahan et al., Communication-Efficient Learning of Deep Networks from Decentralized Data, AISTATS 2017",
+    homomorphic=Homomorphic.WEIGHTED_SUM,
+    initial_state=no_state,
+    site_round=site_round,
+    personal_models=lambda group, _: group.everywhere(group.theta_global),
+    score_bound=lambda facts: float(facts.largest_site),
+)

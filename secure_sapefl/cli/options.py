@@ -1,0 +1,26 @@
+"""Small helpers the commands share for reading options."""
+
+import tomllib
+from collections.abc import Sequence
+from typing import Any
+
+from secure_sapefl.errors import BadInput
+
+
+def given(**options: Any) -> dict[str, Any]:
+    """Only the options somebody typed, so that a configuration file keeps the rest."""
+    return {name: value for name, value in options.items() if value is not None and value != {}}
+
+
+def key_values(pairs: Sequence[str] | None) -> dict[str, Any]:
+    """``influence=0.25`` and its like; the value is read as TOML, or as text where it is not."""
+    values: dict[str, Any] = {}
+    for pair in pairs or ():
+        key, equals, text = pair.partition("=")
+        if not equals or not key:
+            raise BadInput(f"{pair!r} is not KEY=VALUE, for instance influence=0.25.")
+        try:
+            values[key] = tomllib.loads(f"value = {text}")["value"]
+        except tomllib.TOMLDecodeError:
+            values[key] = text
+    return values

@@ -1,0 +1,51 @@
+"""Progress on stderr, so that stdout stays clean for results."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+if TYPE_CHECKING:
+    from secure_sapefl.engine.result import RoundRecord
+
+
+@contextmanager
+def round_progress(rounds: int, quiet: bool) -> Iterator[Callable[["RoundRecord"], None]]:
+    """A bar with the accuracy so far and the time left; on a pipe, one line a round."""
+    console = Console(stderr=True, quiet=quiet)
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("{task.fields[news]}"),
+        TimeElapsedColumn(),
+        TextColumn("left"),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=console, disable=quiet or not console.is_terminal) as progress:
+        task = progress.add_task("round", total=rounds, news="starting")
+
+        def on_round(record: "RoundRecord") -> None:
+            news = _news(record)
+            progress.update(task, completed=record.round_index + 1, news=news)
+            if not console.is_terminal:
+                console.print(f"round {record.round_index + 1}/{rounds}  {news}", highlight=False)
+            for refusal in record.refusals:
+                console.print(
+                    f"round {record.round_index + 1}: {refusal.site} left out: {refusal.reason}", markup=False
+                )
+            if not record.changed and record.traffic.up:
+                console.print(f"round {record.round_index + 1}: all scores are zero, the global model stays as it was")
+
+        yield on_round
+
+
+def _news(record: "RoundRecord") -> str:
+    parts = [f"accuracy {record.personal.accuracy.mean:.3f}", f"AUC {record.personal.auc.mean:.3f}"]
+    similarity = record.similarity
+    if "peers_passed" in similarity:
+        parts.append(f"peers {similarity['peers_passed']:.1f}/{similarity['peers_received']:.1f}")
+        parts.append(f"s {similarity['score_min']:.1f}..{similarity['score_max']:.1f}")
+    return "  ".join(parts)

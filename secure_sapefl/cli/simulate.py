@@ -1,0 +1,140 @@
+"""`secure-sapefl simulate`: one study, all sites on this machine."""
+
+import json
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+
+from secure_sapefl.cli.options import given, key_values
+from secure_sapefl.cli.progress import round_progress
+from secure_sapefl.cli.tables import show_summary
+
+if TYPE_CHECKING:
+    from secure_sapefl.config import Config
+
+
+def simulate(
+    dataset: Annotated[str | None, typer.Option(help="A registered name, or a path to an .npz or .csv file.")] = None,
+    method: Annotated[str | None, typer.Option(help="See `secure-sapefl methods`.")] = None,
+    clients: Annotated[int | None, typer.Option(help="Sites; by default all natural groups, else 20.")] = None,
+    rounds: Annotated[int | None, typer.Option(help="Rounds of training. [default: 10]")] = None,
+    participation: Annotated[float | None, typer.Option(help="Share of sites in a round. [default: 0.7]")] = None,
+    partition: Annotated[str | None, typer.Option(help="natural, dirichlet or iid.")] = None,
+    kappa: Annotated[
+        float | None, typer.Option(help="Dirichlet concentration; small is skewed. [default: 0.3]")
+    ] = None,
+    seed: Annotated[int | None, typer.Option(help="Fixes every random draw. [default: 0]")] = None,
+    local_epochs: Annotated[int | None, typer.Option(help="Epochs a round, E. [default: 5]")] = None,
+    batch_size: Annotated[int | None, typer.Option(help="[default: 16]")] = None,
+    lr: Annotated[float | None, typer.Option(help="Learning rate of SGD. [default: 0.05]")] = None,
+    model: Annotated[str | None, typer.Option(help="small or paper (1024-512-256 or the wide CNN).")] = None,
+    protection: Annotated[str | None, typer.Option(help="ckks or plaintext. [default: ckks]")] = None,
+    peers_per_client: Annotated[int | None, typer.Option(help="Give each site a random k peers, not all.")] = None,
+    device: Annotated[str | None, typer.Option(help="auto, cpu, cuda or cuda:1. [default: auto]")] = None,
+    engine: Annotated[str | None, typer.Option(help="batched, or sequential (the slow reference).")] = None,
+    group_size: Annotated[int | None, typer.Option(help="Sites trained together; by default from memory.")] = None,
+    workers: Annotated[int | None, typer.Option(help="Processes that encrypt; 0 for none besides this one.")] = None,
+    data_dir: Annotated[Path | None, typer.Option(help="Folder with .npz files; also $SAPEFL_DATA.")] = None,
+    label: Annotated[str | None, typer.Option(help="Label column of a CSV file.")] = None,
+    group: Annotated[str | None, typer.Option(help="Site column of a CSV file.")] = None,
+    option: Annotated[list[str] | None, typer.Option(help="KEY=VALUE for the method, e.g. influence=0.25.")] = None,
+    data_option: Annotated[list[str] | None, typer.Option(help="KEY=VALUE for the dataset, e.g. flip_y=0.")] = None,
+    config: Annotated[Path | None, typer.Option(help="A TOML file; options given here override it.")] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="New folder for the run. [default: runs/DATE-METHOD-DATASET]")
+    ] = None,
+    resume: Annotated[Path | None, typer.Option(help="Go on with a run that was stopped.")] = None,
+    output: Annotated[Literal["table", "json"], typer.Option("--format", help="What to print at the end.")] = "table",
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")] = False,
+) -> None:
+    """Train and evaluate one method on one dataset, with all sites on this machine.
+
+    Examples:
+
+    `secure-sapefl simulate`
+
+    `secure-sapefl simulate --dataset har --method fedavg --rounds 50 --data-dir data`
+
+    `secure-sapefl simulate --dataset my.npz --option influence=0.25 --out runs/mine`
+
+    `secure-sapefl simulate --resume runs/mine`
+
+    `secure-sapefl simulate --config runs/mine/config.toml --format json > numbers.json`
+    """
+    settings = given(
+        dataset=dataset,
+        method=method,
+        clients=clients,
+        rounds=rounds,
+        participation=participation,
+        partition=partition,
+        kappa=kappa,
+        seed=seed,
+        local_epochs=local_epochs,
+        batch_size=batch_size,
+        lr=lr,
+        model=model,
+        protection=protection,
+        peers_per_client=peers_per_client,
+        device=device,
+        engine=engine,
+        group_size=group_size,
+        workers=workers,
+        data_dir=data_dir,
+        label=label,
+        group=group,
+        options=key_values(option),
+        data_options=key_values(data_option),
+    )
+    if resume is not None:
+        summary, folder = _resume(resume, settings, config, out, quiet), resume
+    else:
+        chosen = _config(settings, config)
+        folder = out or _default_folder(chosen)
+        summary = _simulate(chosen, folder, quiet)
+    if output == "json":
+        typer.echo(json.dumps(summary))
+    else:
+        show_summary(summary, folder)
+
+
+def _simulate(config: "Config", folder: Path, quiet: bool) -> dict[str, Any]:
+    from secure_sapefl.engine.simulator import simulate as run
+    from secure_sapefl.report.run_report import write_report
+
+    with round_progress(config.rounds, quiet) as on_round:
+        summary = run(config, folder, on_round).summary()
+    write_report(folder)
+    return summary
+
+
+def _resume(
+    folder: Path, settings: dict[str, Any], config: Path | None, out: Path | None, quiet: bool
+) -> dict[str, Any]:
+    from secure_sapefl.config import Config
+    from secure_sapefl.engine.simulator import resume as run
+    from secure_sapefl.errors import BadInput
+    from secure_sapefl.report.run_report import write_report
+
+    if settings or config or out:
+        raise BadInput("--resume goes on with the run as it was begun; leave out the other options of the study.")
+    rounds = Config.load(folder / "config.toml").rounds if (folder / "config.toml").is_file() else 0
+    with round_progress(rounds, quiet) as on_round:
+        summary = run(folder, on_round).summary()
+    write_report(folder)
+    return summary
+
+
+def _config(settings: dict[str, Any], file: Path | None) -> "Config":
+    from secure_sapefl.config import Config, read_toml
+
+    base = {} if file is None else read_toml(file)
+    return Config.read(base | settings, "the command line" if file is None else str(file))
+
+
+def _default_folder(config: "Config") -> Path:
+    """runs/2026-01-31-120000-sapefl-synthetic."""
+    now = datetime.now().astimezone().strftime("%Y-%m-%d-%H%M%S")
+    return Path("runs") / f"{now}-{config.method}-{Path(config.dataset).stem}"

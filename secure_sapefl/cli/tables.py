@@ -1,0 +1,63 @@
+"""Results as tables a person can read."""
+
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+_PROTECTION = {
+    "ckks": "ckks: updates encrypted, models sealed; the server held no key",
+    "plaintext": "plaintext: for research speed; the server could read every update and model",
+}
+
+
+def show_summary(summary: dict[str, Any], folder: Path) -> None:
+    table = Table(title=f"{summary['method']} on {summary['dataset']}", show_header=False, title_justify="left")
+    for name, value in _rows(summary):
+        table.add_row(name, value)
+    console = Console()
+    console.print(table)
+    console.print(f"Report: {folder / 'report.html'}", highlight=False, soft_wrap=True)
+
+
+def _rows(summary: dict[str, Any]) -> list[tuple[str, str]]:
+    sizes, seconds = summary["bytes"], summary["seconds"]
+    slowest = sorted(((v, k) for k, v in seconds.items() if k != "total" and v > 0.05), reverse=True)
+    rows = [
+        ("data", f"{summary['source']}, {summary['partition']} partition"),
+        ("sites, rounds, seed", f"{summary['clients']}, {summary['rounds']}, {summary['seed']}"),
+        ("protection", _PROTECTION[summary["protection"]]),
+        ("accuracy, own models", _spread(summary["accuracy"])),
+        ("AUC, own models", f"{_spread(summary['auc'])}, defined at {summary['auc']['defined']} sites"),
+        ("accuracy, global model", _spread(summary["global_accuracy"])),
+        (
+            "a site's traffic a round",
+            f"{_size(sizes['up_per_client_round'])} up, {_size(sizes['down_per_client_round'])} down",
+        ),
+        (
+            "update",
+            f"{summary['parameters']:,} parameters, {sizes['update_bytes_per_parameter']:.2f} bytes each on the wire",
+        ),
+        ("seconds", f"{seconds['total']:.1f} in all: " + ", ".join(f"{k} {v:.1f}" for v, k in slowest)),
+    ]
+    if summary["skipped_rounds"]:
+        rows.append(("global model unchanged", f"in rounds {', '.join(str(r + 1) for r in summary['skipped_rounds'])}"))
+    if summary["refused"]:
+        names = sorted({r["site"] for r in summary["refused"]})
+        rows.append(("left out", f"{len(summary['refused'])} times: {', '.join(names)}"))
+    return rows
+
+
+def _spread(value: dict[str, Any]) -> str:
+    if value["mean"] is None:
+        return "undefined"
+    return f"{value['mean']:.4f} ± {value['std']:.4f} over sites"
+
+
+def _size(count: float) -> str:
+    for unit in ("B", "kB", "MB"):
+        if count < 1000:
+            return f"{count:.0f} {unit}" if unit == "B" else f"{count:.1f} {unit}"
+        count /= 1000
+    return f"{count:.2f} GB"

@@ -1,0 +1,79 @@
+"""How a simulated study is protected. Each kind is a type that knows its sites' codec and its server's adder."""
+
+import os
+from dataclasses import dataclass
+
+from sapefl_crypto import Aggregator, CohortKey, Parameters
+from secure_sapefl.algorithms.base import Algorithm, Homomorphic
+from secure_sapefl.config import ProtectionName
+from secure_sapefl.engine.workers import InlineProtector, ProcessProtector, Protector
+from secure_sapefl.errors import BadInput
+from secure_sapefl.protocol.codec import Adder, CkksCodec, Codec
+from secure_sapefl.protocol.plaintext import PlaintextAdder, PlaintextCodec
+from secure_sapefl.protocol.study import Study
+
+
+@dataclass(frozen=True, slots=True)
+class Plaintext:
+    """For research speed: the server reads everything."""
+
+    params: Parameters
+
+    def codec(self) -> Codec:
+        return PlaintextCodec(self.params.max_abs_value)
+
+    def adder(self, study: Study, round_index: int) -> Adder:
+        return PlaintextAdder(
+            self.params,
+            study=study.name,
+            round_index=round_index,
+            length=study.parameters,
+            max_score=study.max_score,
+        )
+
+    def protector(self) -> Protector:
+        return InlineProtector(self.codec())
+
+
+@dataclass(frozen=True, slots=True)
+class Ckks:
+    """Updates encrypted, models sealed, under a key made for this run that the server's half never touches."""
+
+    params: Parameters
+    key: CohortKey
+    workers: int
+
+    def codec(self) -> Codec:
+        return CkksCodec(self.key)
+
+    def adder(self, study: Study, round_index: int) -> Adder:
+        return Aggregator(
+            self.params,
+            study=study.name,
+            round_index=round_index,
+            length=study.parameters,
+            max_score=study.max_score,
+        )
+
+    def protector(self) -> Protector:
+        return ProcessProtector(self.key, self.workers) if self.workers else InlineProtector(self.codec())
+
+
+Protection = Plaintext | Ckks
+
+
+def protection_for(name: ProtectionName, algorithm: Algorithm, cohort: int, workers: int | None) -> Protection:
+    """The protection asked for, never a weaker one. A method that sends nothing has nothing to protect."""
+    params = Parameters(max_clients=max(cohort, 2))
+    if name == "plaintext" or algorithm.homomorphic is Homomorphic.SILENT:
+        return Plaintext(params)
+    if algorithm.homomorphic is Homomorphic.PLAIN:
+        raise BadInput(
+            f"{algorithm.title} cannot run encrypted: its server {Homomorphic.PLAIN.value}. "
+            "Use --protection plaintext, and say so where you report the result."
+        )
+    return Ckks(params, CohortKey.generate(params), _workers(workers))
+
+
+def _workers(asked: int | None) -> int:
+    return max(1, (os.cpu_count() or 1) - 1) if asked is None else asked

@@ -1,0 +1,152 @@
+"""What a run gives back: one record a round, and a summary whose keys scripts rely on."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
+
+from secure_sapefl.metrics import Scores, Spread
+from secure_sapefl.protocol.messages import Invitation, Refusal, RoundOutcome, RoundUpload
+from secure_sapefl.stopwatch import PHASES, Phase
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Traffic:
+    """Bytes a site of the cohort sent and received in a round, on average, as counted from the messages."""
+
+    up: float
+    down: float
+    update: float  # of the upload, the encrypted update alone
+
+    @classmethod
+    def of(cls, invitations: Sequence[Invitation], uploads: Sequence[RoundUpload], outcome: RoundOutcome) -> "Traffic":
+        """Down: the peers' models and the aggregate, which every site of the study receives."""
+        sent = max(len(uploads), 1)
+        return cls(
+            up=sum(upload.size for upload in uploads) / sent,
+            update=sum(len(upload.update) for upload in uploads) / sent,
+            down=outcome.size + sum(invitation.size for invitation in invitations) / len(invitations),
+        )
+
+    def to_json(self) -> dict[str, float]:
+        return {"up_per_client_round": self.up, "down_per_client_round": self.down}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RoundRecord:
+    """A line of `rounds.jsonl`."""
+
+    round_index: int
+    personal: Scores
+    everywhere: Scores  # the global model
+    changed: bool  # false where theta_G stayed as it was
+    traffic: Traffic
+    seconds: Mapping[Phase, float]
+    total_seconds: float
+    similarity: Mapping[str, float]
+    refusals: tuple[Refusal, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "round": self.round_index,
+            "accuracy": self.personal.accuracy.to_json(),
+            "auc": self.personal.auc.to_json(),
+            "global_accuracy": self.everywhere.accuracy.to_json(),
+            "changed": self.changed,
+            "bytes": {**self.traffic.to_json(), "update": self.traffic.update},
+            "seconds": {"total": self.total_seconds, **self.seconds},
+            "similarity": dict(self.similarity),
+            "refused": [{"site": r.site, "reason": r.reason} for r in self.refusals],
+        }
+
+    @classmethod
+    def from_json(cls, line: Mapping[str, Any]) -> "RoundRecord":
+        """The record back from its line, so that a resumed run ends with the numbers of the whole."""
+        seconds = dict(line["seconds"])
+        total = seconds.pop("total")
+        nothing = Spread(())
+        return cls(
+            round_index=line["round"],
+            personal=Scores(_spread(line["accuracy"]), _spread(line["auc"])),
+            everywhere=Scores(_spread(line["global_accuracy"]), nothing),
+            changed=line["changed"],
+            traffic=Traffic(
+                up=line["bytes"]["up_per_client_round"],
+                down=line["bytes"]["down_per_client_round"],
+                update=line["bytes"]["update"],
+            ),
+            seconds=seconds,
+            total_seconds=total,
+            similarity=line["similarity"],
+            refusals=tuple(Refusal(r["site"], r["reason"]) for r in line["refused"]),
+        )
+
+
+def _spread(value: Mapping[str, Any]) -> Spread:
+    return Spread(tuple(float("nan") if v is None else v for v in value["per_client"]))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Result:
+    facts: Mapping[str, Any]  # method, dataset, clients, ... as they stand in the summary
+    parameters: int
+    rounds: tuple[RoundRecord, ...]
+    similarity_matrix: list[list[float | None]] = field(default_factory=list)
+
+    @property
+    def accuracy(self) -> Spread:
+        """Every site's own model on its own test rows, after the last round."""
+        return self.rounds[-1].personal.accuracy
+
+    @property
+    def auc(self) -> Spread:
+        return self.rounds[-1].personal.auc
+
+    @property
+    def global_accuracy(self) -> Spread:
+        return self.rounds[-1].everywhere.accuracy
+
+    @property
+    def skipped_rounds(self) -> list[int]:
+        return [record.round_index for record in self.rounds if not record.changed]
+
+    def seconds(self) -> dict[str, float]:
+        total = {"total": sum(record.total_seconds for record in self.rounds)}
+        return total | {phase: sum(record.seconds[phase] for record in self.rounds) for phase in PHASES}
+
+    def summary(self) -> dict[str, Any]:
+        """`summary.json`."""
+        count = len(self.rounds)
+        mean = Traffic(
+            up=sum(r.traffic.up for r in self.rounds) / count,
+            down=sum(r.traffic.down for r in self.rounds) / count,
+            update=sum(r.traffic.update for r in self.rounds) / count,
+        )
+        return {
+            **self.facts,
+            "parameters": self.parameters,
+            "accuracy": self.accuracy.to_json(),
+            "auc": self.auc.to_json(),
+            "global_accuracy": self.global_accuracy.to_json(),
+            "bytes": {**mean.to_json(), "update_bytes_per_parameter": mean.update / self.parameters},
+            "seconds": self.seconds(),
+            "privacy": None,
+            "skipped_rounds": self.skipped_rounds,
+            "refused": [
+                {"round": record.round_index, "site": r.site, "reason": r.reason}
+                for record in self.rounds
+                for r in record.refusals
+            ],
+            "similarity_matrix": self.similarity_matrix,
+        }
+
+
+def versions() -> dict[str, str]:
+    """The releases a number was made with."""
+    found = {}
+    for name in ("secure-sapefl", "torch", "tenseal", "numpy", "scikit-learn"):
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            found[name] = "not installed"
+    return found

@@ -1,0 +1,106 @@
+"""The folder of a run. Files appear whole or not at all, so a run killed at any moment can be continued.
+
+config.toml    complete; `--config` with it gives the same run
+rounds.jsonl   a line a round, flushed as it happens
+checkpoint/    what is needed to go on after the last whole round
+summary.json   at the end
+"""
+
+import json
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from secure_sapefl.config import Config
+from secure_sapefl.engine.result import Result, RoundRecord
+from secure_sapefl.errors import BadInput, OutputFailed
+
+
+class RunFolder:
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._rounds = path / "rounds.jsonl"
+        self._checkpoint = path / "checkpoint" / "state.pt"
+
+    @classmethod
+    def create(cls, path: Path, config: Config) -> "RunFolder":
+        """A folder for a new run; one that holds anything already is left alone."""
+        if path.exists() and (not path.is_dir() or any(path.iterdir())):
+            raise BadInput(
+                f"{path} holds something already. Choose another --out, or go on with that run: --resume {path}."
+            )
+        folder = cls(path)
+        with writing(path):
+            folder._checkpoint.parent.mkdir(parents=True, exist_ok=True)
+            write_whole(path / "config.toml", config.to_toml().encode())
+        return folder
+
+    @classmethod
+    def reopen(cls, path: Path) -> tuple["RunFolder", Config]:
+        config = path / "config.toml"
+        if not config.is_file():
+            raise BadInput(f"{path} is not the folder of a run: it has no config.toml. Start one with --out {path}.")
+        return cls(path), Config.load(config)
+
+    def save_round(self, record: RoundRecord, tensors: Mapping[str, Tensor]) -> None:
+        """First the line, then the checkpoint: what a crash leaves between the two is cut off by `load`."""
+        with writing(self.path):
+            with self._rounds.open("a", encoding="utf-8") as file:
+                file.write(json.dumps(record.to_json()) + "\n")
+            temporary = self._checkpoint.with_suffix(".new")
+            torch.save({"round": record.round_index, "tensors": dict(tensors)}, temporary)
+            temporary.replace(self._checkpoint)
+
+    def load(self) -> tuple[list[RoundRecord], dict[str, Tensor]]:
+        """Records and tensors after the last round that was saved whole; later lines are removed."""
+        if not self._checkpoint.exists():
+            self._rounds.unlink(missing_ok=True)
+            return [], {}
+        saved = torch.load(self._checkpoint, weights_only=True)
+        lines = self._rounds.read_text(encoding="utf-8").splitlines()[: saved["round"] + 1]
+        if len(lines) != saved["round"] + 1:
+            raise BadInput(f"{self._rounds} has lost lines; this run cannot go on. Start it again with another --out.")
+        with writing(self.path):
+            write_whole(self._rounds, "".join(line + "\n" for line in lines).encode())
+        return [RoundRecord.from_json(json.loads(line)) for line in lines], saved["tensors"]
+
+    def finish(self, result: Result) -> None:
+        with writing(self.path):
+            write_whole(self.path / "summary.json", json.dumps(result.summary(), indent=1).encode())
+
+
+def write_whole(path: Path, content: bytes) -> None:
+    """The file with all of ``content``, or the file as it was."""
+    temporary = path.with_name(path.name + ".new")
+    try:
+        temporary.write_bytes(content)
+        temporary.replace(path)
+    except OSError:
+        temporary.unlink(missing_ok=True)
+        raise
+
+
+@contextmanager
+def writing(path: Path) -> Iterator[None]:
+    """Turn what the disk answers into a sentence."""
+    try:
+        yield
+    except (OSError, RuntimeError) as error:  # torch reports a full disk as a RuntimeError
+        reason = os.strerror(error.errno) if isinstance(error, OSError) and error.errno else str(error).split("\n")[0]
+        raise OutputFailed(
+            f"Cannot write to {path}: {reason}. What was saved before is whole; make room and use --resume {path}."
+        ) from None
+
+
+def summary_of(path: Path) -> dict[str, Any]:
+    """`summary.json` of a finished run."""
+    file = path / "summary.json"
+    if not file.is_file():
+        raise BadInput(f"{path} has no summary.json: it is not a finished run. Finish it with --resume {path}.")
+    summary: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
+    return summary

@@ -1,0 +1,45 @@
+"""What the similarities of a round looked like, for the log and the heat map. Simulation only: sites keep these."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from secure_sapefl.algorithms.base import Contribution
+
+
+class SimilarityLog:
+    def __init__(self, sites: int) -> None:
+        self.matrix: NDArray[np.float64] = np.full((sites, sites), np.nan)
+        self._scores: list[float] = []
+        self._passed: list[float] = []
+        self._received: list[float] = []
+
+    def add(self, sites: Sequence[int], peers: Sequence[int], contribution: Contribution) -> None:
+        if contribution.score is not None:
+            self._scores += contribution.score.tolist()
+        statistics = contribution.statistics
+        if "similarity" in statistics:
+            self.matrix[np.ix_(sites, peers)] = statistics["similarity"].cpu().numpy()
+            self._passed += statistics["peers_passed"].tolist()
+            self._received += statistics["peers_received"].tolist()
+
+    def summary(self) -> dict[str, float]:
+        """Score range, and how many of the peers received pass the filter."""
+        out: dict[str, float] = {}
+        scores = [score for score in self._scores if np.isfinite(score)]
+        if scores:
+            out |= {"score_min": min(scores), "score_mean": float(np.mean(scores)), "score_max": max(scores)}
+        if self._received:
+            out |= {
+                "peers_received": float(np.mean(self._received)),
+                "peers_passed": float(np.mean(self._passed)),
+                "sites_without_peer": float(np.sum(np.equal(self._passed, 0))),
+            }
+        return out
+
+    def to_json(self) -> list[list[float | None]]:
+        """The matrix, null where two sites were not compared; empty where the method compares nobody."""
+        if np.isnan(self.matrix).all():
+            return []
+        return [[None if np.isnan(value) else round(float(value), 4) for value in row] for row in self.matrix]

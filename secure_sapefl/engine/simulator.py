@@ -1,0 +1,212 @@
+"""Runs the protocol in one process: the server and every site, message by message, as a network would.
+
+Server and sites meet only through `protocol/`. In an encrypted run the server object is built from public parameters
+and is handed frames, sealed models and names; the key stays with the sites' half of this file.
+"""
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from secure_sapefl.algorithms.base import Algorithm, Peers, StudyFacts
+from secure_sapefl.algorithms.registry import algorithm as find_algorithm
+from secure_sapefl.config import Config
+from secure_sapefl.data import build_federation
+from secure_sapefl.engine.device import group_size, make_trainer, resolve_device
+from secure_sapefl.engine.protection import protection_for
+from secure_sapefl.engine.result import Result, RoundRecord, Traffic, versions
+from secure_sapefl.engine.run_folder import RunFolder
+from secure_sapefl.engine.similarity_log import SimilarityLog
+from secure_sapefl.engine.sites import Sites
+from secure_sapefl.engine.uploads import UploadQueue
+from secure_sapefl.engine.workers import Protector
+from secure_sapefl.models import build_model
+from secure_sapefl.protocol.messages import Invitation, RoundUpload, SealedModel, SiteId
+from secure_sapefl.protocol.server import Server
+from secure_sapefl.protocol.site import absorb, open_peers, run_round
+from secure_sapefl.protocol.study import Study
+from secure_sapefl.stopwatch import Stopwatch
+
+OnRound = Callable[[RoundRecord], None]
+
+
+def simulate(config: Config, out: Path | None = None, on_round: OnRound | None = None) -> Result:
+    """Run a study from the start. With ``out``, everything is saved there and a killed run can be resumed."""
+    simulation = Simulation(config)
+    folder = None if out is None else RunFolder.create(out, simulation.config)
+    return simulation.run(folder, on_round)
+
+
+def resume(out: Path, on_round: OnRound | None = None) -> Result:
+    """Go on after the last whole round of a run that was stopped."""
+    folder, config = RunFolder.reopen(out)
+    simulation = Simulation(config)
+    simulation.restore(*folder.load())
+    return simulation.run(folder, on_round)
+
+
+class Simulation:
+    """One study: who takes part, what they hold, and the round, written once for every method."""
+
+    def __init__(self, config: Config) -> None:
+        self._algorithm = find_algorithm(config.method)
+        self._options = self._algorithm.options.read(config.options, f"options of {config.method}")
+        self._device = resolve_device(config.device)
+        self._federation = build_federation(
+            config.dataset,
+            clients=config.clients,
+            partition=config.partition,
+            kappa=config.kappa,
+            seed=config.seed,
+            data_dir=config.data_dir,
+            options=config.data_options,
+            label=config.label,
+            group=config.group,
+        )
+        model = build_model(self._federation.shape, self._federation.classes, config.model)
+        trainer = make_trainer(config.engine, model, self._device)
+        self._sites = Sites(self._federation, self._algorithm, self._options, trainer, config, self._device)
+        self._study = study_of(config, self._algorithm, self._sites, model.parameters)
+        self._group_size = group_size(model.parameters, self._device, config.group_size)
+        self._protection = protection_for(config.protection, self._algorithm, self._study.cohort_size, config.workers)
+        self._codec = self._protection.codec()
+        self._relayed: dict[SiteId, SealedModel] = {}
+        self._server = Server(self._study, lambda t: self._protection.adder(self._study, t), self._relayed)
+        self._theta_global = self._sites.theta_initial
+        self._last_upload = torch.full((len(self._sites.names),), -1)
+        self._records: list[RoundRecord] = []
+        self._log = SimilarityLog(len(self._sites.names))
+        options = self._options.model_dump(mode="json", exclude_none=True)
+        self.config = config.model_copy(update={"clients": len(self._sites.names), "options": options})
+
+    def run(self, folder: RunFolder | None = None, on_round: OnRound | None = None) -> Result:
+        with self._protection.protector() as protector:
+            for round_index in range(len(self._records), self.config.rounds):
+                record = self._round(round_index, protector)
+                self._records.append(record)
+                if folder is not None:
+                    folder.save_round(record, self._tensors())
+                if on_round is not None:
+                    on_round(record)
+        result = self._result()
+        if folder is not None:
+            folder.finish(result)
+        return result
+
+    def restore(self, records: Sequence[RoundRecord], tensors: dict[str, Tensor]) -> None:
+        """Stand where a saved run stood. Its key is gone: what the server relays is sealed under a new one."""
+        if not records:
+            return
+        self._records = list(records)
+        self._theta_global = tensors.pop("theta_global").to(self._device)
+        self._last_upload = tensors.pop("last_upload")
+        self._sites.state = tensors
+        if not self._algorithm.relays_models:
+            return
+        for c, last in enumerate(self._last_upload.tolist()):
+            if last >= 0:
+                name, theta = self._sites.names[c], tensors["theta_personal"][c].numpy()
+                blob = self._codec.seal(theta, study=self._study.name, round_index=last, sender=name)
+                self._relayed[name] = SealedModel(sender=name, round_index=last, blob=blob)
+
+    def _tensors(self) -> dict[str, Tensor]:
+        kept = {"theta_global": self._theta_global.cpu(), "last_upload": self._last_upload}
+        return {**self._sites.state, **kept}
+
+    def _round(self, round_index: int, protector: Protector) -> RoundRecord:
+        """Algorithm 1 with Algorithm 2 inside it, by messages."""
+        start, clock = time.perf_counter(), Stopwatch()
+        invitations = self._server.open_round(round_index)
+        uploads = self._site_rounds(round_index, invitations, protector, clock)
+        with clock.phase("aggregate"):
+            outcome = self._server.close_round()
+        with clock.phase("decrypt"):
+            self._theta_global = absorb(self._theta_global, outcome, self._codec, self._study.name)
+        with clock.phase("evaluate"):
+            personal, everywhere = self._sites.evaluate(self._theta_global, round_index, self._group_size)
+        return RoundRecord(
+            round_index=round_index,
+            personal=personal,
+            everywhere=everywhere,
+            changed=bool(outcome.weights),
+            traffic=Traffic.of(invitations, uploads, outcome),
+            seconds=clock.seconds,
+            total_seconds=time.perf_counter() - start,
+            similarity=self._log.summary(),
+            refusals=outcome.refusals,
+        )
+
+    def _site_rounds(
+        self, round_index: int, invitations: Sequence[Invitation], protector: Protector, clock: Stopwatch
+    ) -> list[RoundUpload]:
+        """Every invited site's half, group by group; one group's uploads are encrypted while the next one trains."""
+        names = self._sites.names
+        position = {invitation.site: i for i, invitation in enumerate(invitations)}
+        with clock.phase("decrypt"):
+            owners, peers = self._peers(invitations)
+        self._log = SimilarityLog(len(names))
+        uploads = UploadQueue(self._server, clock)
+        for part in self._sites.groups([names.index(i.site) for i in invitations], self._group_size):
+            theirs = peers.of([position[names[c]] for c in part])
+            group = self._sites.group(part, self._theta_global, round_index, theirs, clock)
+            result = run_round(self._algorithm, self._options, group, [names[c] for c in part])
+            self._sites.keep(part, result)
+            self._log.add(part, [names.index(name) for name in owners], result.contribution)
+            for refusal in result.refusals:
+                self._server.refuse(refusal.site, refusal.reason)
+            with clock.phase("encrypt"):
+                for answer in result.answers:
+                    uploads.put(answer.site, protector.submit(answer, self._study.name, round_index))
+            uploads.accept_finished()
+        uploads.accept_all()
+        for upload in uploads.accepted:
+            self._last_upload[names.index(upload.site)] = round_index
+        return uploads.accepted
+
+    def _peers(self, invitations: Sequence[Invitation]) -> tuple[tuple[SiteId, ...], Peers]:
+        if not self._algorithm.relays_models:
+            return (), Peers.nobody(len(invitations), self._sites.theta_initial)
+        return open_peers(invitations, self._sites.theta_initial, self._codec, self._study.name)
+
+    def _result(self) -> Result:
+        config = self.config
+        facts = {
+            "method": config.method,
+            "dataset": config.dataset,
+            "source": self._federation.source,
+            "partition": self._federation.partition,
+            "clients": len(self._sites.names),
+            "client_names": list(self._sites.names),
+            "rounds": config.rounds,
+            "seed": config.seed,
+            "protection": config.protection,
+            "device": str(self._device),
+            "versions": versions(),
+        }
+        return Result(
+            facts=facts,
+            parameters=self._study.parameters,
+            rounds=tuple(self._records),
+            similarity_matrix=self._log.to_json(),
+        )
+
+
+def study_of(config: Config, algorithm: Algorithm, sites: Sites, parameters: int) -> Study:
+    """The public terms of a simulated study."""
+    study = Study(
+        name=f"{config.method}-{config.seed}",
+        sites=sites.names,
+        participation=config.participation,
+        seed=config.seed,
+        parameters=parameters,
+        max_score=1.0,
+        peers_per_client=config.peers_per_client,
+    )
+    facts = StudyFacts(
+        cohort=study.cohort_size, largest_site=max(sites.sizes), peers_per_client=config.peers_per_client
+    )
+    return replace(study, max_score=algorithm.score_bound(facts))

@@ -1,0 +1,90 @@
+"""All sites of a simulated study: their rows, what they keep between rounds, and how they are put side by side."""
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from secure_sapefl.algorithms.base import Algorithm, Peers, SiteGroup
+from secure_sapefl.config import Config, Settings
+from secure_sapefl.data import Federation
+from secure_sapefl.metrics import Scores
+from secure_sapefl.protocol.site import GroupRound
+from secure_sapefl.stopwatch import Stopwatch
+from secure_sapefl.streams import Purpose, stream
+from secure_sapefl.training.plan import Shard
+from secure_sapefl.training.trainer import Trainer
+
+
+class Sites:
+    """Rows live on the device; what sites keep lives in main memory and visits the device group by group."""
+
+    def __init__(
+        self,
+        federation: Federation,
+        algorithm: Algorithm,
+        options: Settings,
+        trainer: Trainer,
+        config: Config,
+        device: torch.device,
+    ) -> None:
+        self._algorithm, self._options, self._trainer, self._config = algorithm, options, trainer, config
+        self._device = device
+        trains = [client.train for client in federation.clients]
+        self.names = tuple(client.name for client in federation.clients)
+        self.sizes = tuple(len(rows) for rows in trains)
+        self._starts = tuple(int(s) for s in np.cumsum((0, *self.sizes))[:-1])
+        self._x = torch.from_numpy(np.concatenate([rows.X for rows in trains])).to(device)
+        self._y = torch.from_numpy(np.concatenate([rows.y for rows in trains])).to(device)
+        self._tests = [(torch.from_numpy(c.test.X).to(device), c.test.y) for c in federation.clients]
+        self.theta_initial = trainer.model.initial(stream(config.seed, Purpose.INITIAL_WEIGHTS)).to(device)
+        self.state = algorithm.initial_state(self.theta_initial.cpu(), len(self.names))
+
+    def groups(self, sites: Sequence[int], size: int) -> Iterator[list[int]]:
+        """The sites largest first, ``size`` at a time: neighbours in a group take about as many steps."""
+        ordered = sorted(sites, key=lambda c: (-self.sizes[c], c))
+        for start in range(0, len(ordered), size):
+            yield ordered[start : start + size]
+
+    def group(
+        self, sites: Sequence[int], theta_global: Tensor, round_index: int, peers: Peers, clock: Stopwatch
+    ) -> SiteGroup:
+        config = self._config
+        return SiteGroup(
+            theta_global=theta_global,
+            theta_initial=self.theta_initial,
+            state={name: rows[list(sites)].to(self._device) for name, rows in self.state.items()},
+            peers=peers,
+            shard=Shard(self._x, self._y, tuple(self._starts[c] for c in sites), tuple(self.sizes[c] for c in sites)),
+            trainer=self._trainer,
+            streams=lambda purpose: [stream(config.seed, purpose, round_index=round_index, site=c) for c in sites],
+            local_epochs=config.local_epochs,
+            batch_size=config.batch_size,
+            lr=config.lr,
+            clock=clock,
+        )
+
+    def keep(self, sites: Sequence[int], result: GroupRound) -> None:
+        """Store the new state of the sites whose round went well."""
+        healthy = torch.from_numpy(result.healthy)
+        rows = torch.tensor(sites)[healthy]
+        for name, values in result.contribution.state.items():
+            self.state[name][rows] = values.cpu()[healthy]
+
+    def evaluate(self, theta_global: Tensor, round_index: int, size: int) -> tuple[Scores, Scores]:
+        """Every site's own model, and the global one, on every site's test rows."""
+        personal: list[tuple[NDArray[np.float32], NDArray[np.int64]] | None] = [None] * len(self.names)
+        for part in self.groups(range(len(self.names)), size):
+            nobody = Peers.nobody(len(part), self.theta_initial)
+            group = self.group(part, theta_global, round_index, nobody, Stopwatch())
+            models = self._algorithm.personal_models(group, self._options)
+            for g, c in enumerate(part):
+                personal[c] = self._test(models[g], c)
+        everywhere = [self._test(theta_global, c) for c in range(len(self.names))]
+        return Scores.of([outputs for outputs in personal if outputs is not None]), Scores.of(everywhere)
+
+    def _test(self, theta: Tensor, site: int) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
+        x, y = self._tests[site]
+        return self._trainer.model.outputs(theta[None], x[None])[0].cpu().numpy(), y

@@ -1,0 +1,41 @@
+"""Uploads on their way from the sites to the server, in the order in which they were sent."""
+
+from collections import deque
+from concurrent.futures import Future
+
+from sapefl_crypto.errors import CryptoError
+from secure_sapefl.protocol.messages import RoundUpload, SiteId
+from secure_sapefl.protocol.server import Server
+from secure_sapefl.stopwatch import Stopwatch
+
+
+class UploadQueue:
+    """Hands finished uploads to the server while others are still being encrypted."""
+
+    def __init__(self, server: Server, clock: Stopwatch) -> None:
+        self._server, self._clock = server, clock
+        self._pending: deque[tuple[SiteId, Future[RoundUpload]]] = deque()
+        self.accepted: list[RoundUpload] = []
+
+    def put(self, site: SiteId, upload: Future[RoundUpload]) -> None:
+        self._pending.append((site, upload))
+
+    def accept_finished(self) -> None:
+        while self._pending and self._pending[0][1].done():
+            self._accept_next()
+
+    def accept_all(self) -> None:
+        while self._pending:
+            self._accept_next()
+
+    def _accept_next(self) -> None:
+        site, future = self._pending.popleft()
+        try:
+            with self._clock.phase("encrypt"):
+                upload = future.result()
+        except CryptoError as error:  # the site itself refused to send, for instance an update outside the bound
+            self._server.refuse(site, str(error))
+            return
+        with self._clock.phase("aggregate"):
+            if self._server.accept(upload):
+                self.accepted.append(upload)

@@ -1,0 +1,190 @@
+"""The paper's two networks, as flat parameter vectors.
+
+A model is a description: its weights live outside it, one flat vector a site, so that a group of G sites is a
+matrix ``theta`` of shape [G, P]. The same description runs two ways:
+
+* `Model.module` is the ordinary `torch.nn.Sequential`, one site at a time;
+* `Model.apply` runs a whole stack of sites at once, through batched matrix products and grouped convolutions.
+
+No batch norm anywhere: its running statistics would be a second, unprotected message between sites.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import accumulate, pairwise
+from typing import Literal
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from secure_sapefl.errors import BadInput
+
+Preset = Literal["small", "paper"]
+_MLP_HIDDEN: dict[Preset, tuple[int, ...]] = {"small": (128, 64), "paper": (1024, 512, 256)}
+_CNN_WIDTHS: dict[Preset, tuple[int, int, int]] = {"small": (8, 16, 64), "paper": (32, 64, 128)}
+
+
+@dataclass(frozen=True, slots=True)
+class Linear:
+    """x W^T + b, for every site of the stack in one batched product."""
+
+    inputs: int
+    outputs: int
+
+    def shapes(self) -> tuple[tuple[int, ...], ...]:
+        return (self.outputs, self.inputs), (self.outputs,)
+
+    def module(self) -> nn.Module:
+        return nn.Linear(self.inputs, self.outputs)
+
+    def apply(self, x: Tensor, weights: Sequence[Tensor]) -> Tensor:
+        weight, bias = weights
+        return torch.baddbmm(bias.unsqueeze(1), x.flatten(2), weight.transpose(1, 2))
+
+
+@dataclass(frozen=True, slots=True)
+class Convolution:
+    """3x3 convolution, padding 1; a stack of sites becomes the groups of one grouped convolution."""
+
+    inputs: int
+    outputs: int
+
+    def shapes(self) -> tuple[tuple[int, ...], ...]:
+        return (self.outputs, self.inputs, 3, 3), (self.outputs,)
+
+    def module(self) -> nn.Module:
+        return nn.Conv2d(self.inputs, self.outputs, kernel_size=3, padding=1)
+
+    def apply(self, x: Tensor, weights: Sequence[Tensor]) -> Tensor:
+        weight, bias = weights
+        sites, batch, _, height, width = x.shape
+        side_by_side = x.transpose(0, 1).reshape(batch, sites * self.inputs, height, width)
+        y = F.conv2d(side_by_side, weight.flatten(0, 1), bias.flatten(), padding=1, groups=sites)
+        return y.view(batch, sites, self.outputs, height, width).transpose(0, 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Pool:
+    """2x2 maximum."""
+
+    def shapes(self) -> tuple[tuple[int, ...], ...]:
+        return ()
+
+    def module(self) -> nn.Module:
+        return nn.MaxPool2d(2)
+
+    def apply(self, x: Tensor, _: Sequence[Tensor]) -> Tensor:
+        y = F.max_pool2d(x.flatten(0, 1), 2)
+        return y.view(*x.shape[:2], *y.shape[1:])
+
+
+@dataclass(frozen=True, slots=True)
+class Relu:
+    def shapes(self) -> tuple[tuple[int, ...], ...]:
+        return ()
+
+    def module(self) -> nn.Module:
+        return nn.ReLU()
+
+    def apply(self, x: Tensor, _: Sequence[Tensor]) -> Tensor:
+        return torch.relu(x)
+
+
+@dataclass(frozen=True, slots=True)
+class Flatten:
+    def shapes(self) -> tuple[tuple[int, ...], ...]:
+        return ()
+
+    def module(self) -> nn.Module:
+        return nn.Flatten()
+
+    def apply(self, x: Tensor, _: Sequence[Tensor]) -> Tensor:
+        return x.flatten(2)
+
+
+Layer = Linear | Convolution | Pool | Relu | Flatten
+
+
+@dataclass(frozen=True, slots=True)
+class Model:
+    """A stack of layers; weights are ordered as `torch.nn.utils.parameters_to_vector` orders them."""
+
+    layers: tuple[Layer, ...]
+    classes: int
+    widest: int  # values one row fills at its widest point; sizes chunks of work
+
+    @property
+    def shapes(self) -> tuple[tuple[int, ...], ...]:
+        return tuple(shape for layer in self.layers for shape in layer.shapes())
+
+    @property
+    def parameters(self) -> int:
+        return sum(math.prod(shape) for shape in self.shapes)
+
+    @property
+    def head_start(self) -> int:
+        """Where the last linear layer begins in the flat vector: body before it, head from it on."""
+        return self.parameters - sum(math.prod(shape) for shape in self.layers[-1].shapes())
+
+    def views(self, theta: Tensor) -> list[Tensor]:
+        """The weights of each layer as views into ``theta`` [G, P]: writing to one writes to the other."""
+        bounds = accumulate((math.prod(shape) for shape in self.shapes), initial=0)
+        return [
+            theta[:, a:b].view(len(theta), *shape) for (a, b), shape in zip(pairwise(bounds), self.shapes, strict=True)
+        ]
+
+    def apply(self, weights: Sequence[Tensor], x: Tensor) -> Tensor:
+        """Logits [G, B, K] of G sites on their own batches ``x`` [G, B, ...]."""
+        taken = 0
+        for layer in self.layers:
+            count = len(layer.shapes())
+            x = layer.apply(x, weights[taken : taken + count])
+            taken += count
+        return x
+
+    def outputs(self, theta: Tensor, x: Tensor) -> Tensor:
+        """f(theta, x) for a stack of models, without gradients."""
+        with torch.no_grad():
+            return self.apply(self.views(theta), x)
+
+    def module(self) -> nn.Sequential:
+        return nn.Sequential(*(layer.module() for layer in self.layers))
+
+    def initial(self, rng: np.random.Generator) -> Tensor:
+        """Torch's own default initialisation, U(-1/sqrt(fan_in), 1/sqrt(fan_in)), from a keyed stream."""
+        parts = []
+        for layer in self.layers:
+            for shape in layer.shapes():
+                bound = 1 / math.sqrt(math.prod(layer.shapes()[0][1:]))
+                parts.append(rng.uniform(-bound, bound, size=math.prod(shape)))
+        return torch.from_numpy(np.concatenate(parts).astype(np.float32))
+
+
+def build_model(shape: tuple[int, ...], classes: int, preset: Preset) -> Model:
+    """MLP for vectors, CNN for images [channels, height, width]."""
+    match shape:
+        case (features,):
+            return _mlp(features, classes, _MLP_HIDDEN[preset])
+        case (channels, height, width):
+            return _cnn(channels, height, width, classes, _CNN_WIDTHS[preset])
+    raise BadInput(f"Rows of shape {shape} fit neither model: expected (features,) or (channels, height, width).")
+
+
+def _mlp(features: int, classes: int, hidden: tuple[int, ...]) -> Model:
+    layers: list[Layer] = []
+    for inputs, outputs in pairwise((features, *hidden)):
+        layers += [Linear(inputs, outputs), Relu()]
+    return Model((*layers, Linear(hidden[-1], classes)), classes, max(features, *hidden))
+
+
+def _cnn(channels: int, height: int, width: int, classes: int, widths: tuple[int, int, int]) -> Model:
+    first, second, dense = widths
+    flat = second * (height // 4) * (width // 4)
+    if flat == 0:
+        raise BadInput(f"Images of {height} x {width} are too small for two rounds of pooling: at least 4 x 4.")
+    body: tuple[Layer, ...] = (Convolution(channels, first), Relu(), Pool(), Convolution(first, second), Relu(), Pool())
+    head: tuple[Layer, ...] = (Flatten(), Linear(flat, dense), Relu(), Linear(dense, classes))
+    return Model(body + head, classes, first * height * width)

@@ -1,0 +1,88 @@
+"""The server's half of a round (Algorithm 1): invite, weigh and add what comes, relay. It holds no key.
+
+The class has no method that could decrypt and is given nothing to decrypt with: in an encrypted study its aggregator is
+`sapefl_crypto.Aggregator`, which is built from public parameters.
+"""
+
+from collections.abc import Callable, MutableMapping
+
+from sapefl_crypto.errors import FrameRejected
+from secure_sapefl.protocol.codec import Adder
+from secure_sapefl.protocol.messages import Invitation, Refusal, RoundOutcome, RoundUpload, SealedModel, SiteId
+from secure_sapefl.protocol.study import Study
+
+_SEALED_OVERHEAD = 256  # bytes a sealed model may have beyond its numbers
+
+AdderFactory = Callable[[int], Adder]
+"""A fresh adder for a round."""
+
+
+class Server:
+    def __init__(self, study: Study, new_adder: AdderFactory, models: MutableMapping[SiteId, SealedModel]) -> None:
+        self._study = study
+        self._new_adder = new_adder
+        self._models = models
+        self._round = -1
+        self._cohort: tuple[int, ...] = ()
+
+    def open_round(self, round_index: int) -> tuple[Invitation, ...]:
+        """Sample the cohort and address to each of its sites the sealed models of its peers."""
+        self._round, self._cohort = round_index, self._study.cohort(round_index)
+        self._adder = self._new_adder(round_index)
+        self._contributors: list[SiteId] = []
+        self._refusals: list[Refusal] = []
+        self._arrived: dict[SiteId, SealedModel] = {}
+        with_model = tuple(c for c in self._cohort if self._study.sites[c] in self._models)
+        candidates = with_model if self._models else self._cohort
+        return tuple(self._invite(c, candidates) for c in self._cohort)
+
+    def _invite(self, site: int, candidates: tuple[int, ...]) -> Invitation:
+        peers = [self._study.sites[j] for j in self._study.peers_of(site, self._round, candidates)]
+        return Invitation(
+            site=self._study.sites[site],
+            round_index=self._round,
+            peers=tuple(peers),
+            models=tuple(self._models[name] for name in peers if name in self._models),
+        )
+
+    def accept(self, upload: RoundUpload) -> bool:
+        """Fold one upload in. A bad one is refused by name, and the round goes on without it."""
+        try:
+            self._check(upload)
+            self._adder.add(upload.update, upload.similarity_score, sender=upload.site)
+        except FrameRejected as error:
+            self.refuse(upload.site, str(error))
+            return False
+        self._contributors.append(upload.site)
+        if upload.theta_personal is not None:
+            self._arrived[upload.site] = upload.theta_personal
+        return True
+
+    def refuse(self, site: SiteId, reason: str) -> None:
+        self._refusals.append(Refusal(site, reason))
+
+    def close_round(self) -> RoundOutcome:
+        """Finish the sum. Personal models that came with it are what peers get from the next round on."""
+        self._models.update(self._arrived)
+        total = self._adder.finish() if self._contributors else None
+        return RoundOutcome(
+            round_index=self._round,
+            aggregate=None if total is None else total.to_bytes(),
+            weights=() if total is None else tuple(total.weights.items()),
+            refusals=tuple(self._refusals),
+        )
+
+    def _check(self, upload: RoundUpload) -> None:
+        invited = {self._study.sites[c] for c in self._cohort}
+        who = f"Site {upload.site!r}, round {self._round}"
+        if upload.site not in invited:
+            raise FrameRejected(f"{who}: not invited to this round.")
+        if upload.round_index != self._round:
+            raise FrameRejected(f"{who}: the upload is for round {upload.round_index}.")
+        if upload.site in self._contributors:
+            raise FrameRejected(f"{who}: a second upload; the first one counts.")
+        sealed = upload.theta_personal
+        if sealed is not None and (sealed.sender != upload.site or sealed.round_index != self._round):
+            raise FrameRejected(f"{who}: its sealed model says {sealed.sender!r}, round {sealed.round_index}.")
+        if sealed is not None and len(sealed.blob) > 4 * self._study.parameters + _SEALED_OVERHEAD:
+            raise FrameRejected(f"{who}: a sealed model of {len(sealed.blob)} bytes is larger than the study's model.")

@@ -1,0 +1,116 @@
+"""The site's half of a round (Algorithm 2) around the method's own maths: absorb, open, answer, protect.
+
+A site keeps the global model itself. It is handed the server's aggregates and its peers' sealed models, and hands back
+one `RoundUpload`. Everything that needs a key goes through a `Codec`, which only sites hold.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from secure_sapefl.algorithms.base import Algorithm, Contribution, Peers, SiteGroup
+from secure_sapefl.protocol.codec import Codec, Vector
+from secure_sapefl.protocol.messages import Invitation, Refusal, RoundOutcome, RoundUpload, SealedModel, SiteId
+
+
+def absorb(theta_global: Tensor, outcome: RoundOutcome, codec: Codec, study: str) -> Tensor:
+    """theta_G after a round (Eq. 12). Nothing came, or all scores were zero: theta_G stays as it is."""
+    if outcome.aggregate is None:
+        return theta_global
+    mean = codec.decrypt(outcome.aggregate, study=study, round_index=outcome.round_index)
+    return theta_global if mean is None else theta_global + torch.from_numpy(mean).to(theta_global.device)
+
+
+def open_peers(
+    invitations: Sequence[Invitation], theta_initial: Tensor, codec: Codec, study: str
+) -> tuple[tuple[SiteId, ...], Peers]:
+    """The peers of a group of sites, each model opened once: their names, and who was given which.
+
+    A peer without a model stands where everybody started.
+    """
+    sealed = {model.sender: model for invitation in invitations for model in invitation.models}
+    names = tuple(sorted({name for invitation in invitations for name in invitation.peers}))
+    models = theta_initial.repeat(max(len(names), 1), 1)
+    for j, name in enumerate(names):
+        if (one := sealed.get(name)) is not None:
+            vector = codec.open(one.blob, study=study, round_index=one.round_index, sender=one.sender)
+            models[j] = torch.from_numpy(vector).to(models.device)
+    received = torch.zeros((len(invitations), len(models)), dtype=torch.bool)
+    for g, invitation in enumerate(invitations):
+        received[g, [names.index(name) for name in invitation.peers]] = True
+    return names, Peers(models, received.to(models.device))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """One site's result before protection; it stays inside the site."""
+
+    site: SiteId
+    similarity_score: float
+    update: Vector
+    theta_personal: Vector | None
+
+
+@dataclass(frozen=True, slots=True)
+class GroupRound:
+    """What a group of sites got out of a round. ``healthy`` sites keep the new state; the others keep the old one."""
+
+    contribution: Contribution
+    healthy: NDArray[np.bool_]
+    answers: tuple[Answer, ...]
+    refusals: tuple[Refusal, ...]
+
+
+def run_round(algorithm: Algorithm, options: Any, group: SiteGroup, names: Sequence[SiteId]) -> GroupRound:
+    """The method's round for a group of sites; a site whose training diverged withdraws instead of sending NaN."""
+    contribution = algorithm.site_round(group, options)
+    healthy = _finite(contribution, len(names)).cpu().numpy()
+    refusals = tuple(
+        Refusal(name, "training gave NaN or infinity; the site keeps its last model. Try a smaller learning rate.")
+        for name, ok in zip(names, healthy, strict=True)
+        if not ok
+    )
+    return GroupRound(contribution, healthy, tuple(_answers(contribution, names, healthy)), refusals)
+
+
+def _finite(contribution: Contribution, sites: int) -> Tensor:
+    leaving = (contribution.update, contribution.score, contribution.shared)
+    tensors = [t for t in (*leaving, *contribution.state.values()) if t is not None]
+    return torch.stack([torch.isfinite(t).view(sites, -1).all(1) for t in tensors]).all(0)
+
+
+def _answers(contribution: Contribution, names: Sequence[SiteId], healthy: NDArray[np.bool_]) -> list[Answer]:
+    if contribution.update is None or contribution.score is None:
+        return []
+    updates, scores = contribution.update.cpu().numpy(), contribution.score.cpu().numpy()
+    shared = None if contribution.shared is None else contribution.shared.cpu().numpy()
+    return [
+        Answer(
+            site=names[int(g)],
+            similarity_score=float(scores[g]),
+            update=updates[g],
+            theta_personal=None if shared is None else shared[g],
+        )
+        for g in np.flatnonzero(healthy)
+    ]
+
+
+def protect(answer: Answer, codec: Codec, study: str, round_index: int) -> RoundUpload:
+    """The only way from an `Answer` to a message. Refuses an update outside the study's bound before encrypting it."""
+    update = codec.encrypt(answer.update, study=study, round_index=round_index, sender=answer.site)
+    sealed = None
+    if answer.theta_personal is not None:
+        blob = codec.seal(answer.theta_personal, study=study, round_index=round_index, sender=answer.site)
+        sealed = SealedModel(sender=answer.site, round_index=round_index, blob=blob)
+    return RoundUpload(
+        site=answer.site,
+        round_index=round_index,
+        similarity_score=answer.similarity_score,
+        update=update,
+        theta_personal=sealed,
+    )

@@ -1,0 +1,27 @@
+"""The peer anchor: whom a site listens to, and what they say together (Eq. 8)."""
+
+from dataclasses import dataclass
+
+from torch import Tensor
+
+
+@dataclass(frozen=True, slots=True)
+class PeerAnchors:
+    """``theta`` [G, P] is Eq. 8 where ``present`` [G] is true; elsewhere no peer passed and S^P is 0 this round."""
+
+    theta: Tensor
+    present: Tensor
+    passed: Tensor  # how many peers passed the filter, [G]
+
+
+def peer_anchors(similarity: Tensor, received: Tensor, peers: Tensor, threshold: float) -> PeerAnchors:
+    """Similarity-weighted mean of the peers that pass the filter (Eq. 8), all sites in one matrix product.
+
+    theta_bar_c = sum_j S_cj 1[S_cj > S_min] theta_j / sum_j S_cj 1[S_cj > S_min]
+    """
+    passing = received & (similarity > threshold)
+    weights = similarity * passing
+    total = weights.sum(1, keepdim=True)
+    present = total.squeeze(1) > 0
+    shares = weights / total.where(total > 0, 1.0)
+    return PeerAnchors(shares @ peers, present, passing.sum(1))

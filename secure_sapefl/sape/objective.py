@@ -1,0 +1,120 @@
+"""The dual-anchored objective of Eq. 5, in both readings of its coefficients.
+
+    min  L_c(theta) + S^P_c(theta, theta_bar_c) + S^G_c(theta, theta_G)
+
+``cosine`` differentiates Eq. 6 itself. ``proximal`` follows the steps of the paper's appendix: S is evaluated once a
+round and multiplies ||theta - anchor||^2. The anchors stand still, so their outputs on the site's rows are computed
+once a round, and the gradient of every term that reads no data is in closed form (`Pull`).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Self
+
+import torch
+from torch import Tensor
+from torch.linalg import vecdot, vector_norm
+
+from secure_sapefl.sape.similarity import OutputForm, output_similarity, vartheta
+from secure_sapefl.training.objective import Batch, Pull, cross_entropy
+
+
+@dataclass(frozen=True, slots=True)
+class Anchors:
+    """The A anchors of a group of sites: weights, their outputs on each site's own rows, and how hard each pulls.
+
+    A strength is 0 where a site has no such anchor this round (no peer passed the filter).
+    """
+
+    theta: tuple[Tensor, ...]  # each [G, P], or [P] when all sites share it
+    norm: tuple[Tensor, ...]  # of each, [G] or []
+    outputs: Tensor  # [G, n, A, K]
+    strength: Tensor  # [G, A]
+
+    @classmethod
+    def of(cls, thetas: Sequence[Tensor], outputs: Sequence[Tensor], strengths: Sequence[Tensor]) -> "Anchors":
+        norms = tuple(vector_norm(theta, dim=-1) for theta in thetas)
+        return cls(tuple(thetas), norms, torch.stack(list(outputs), 2), torch.stack(list(strengths), 1))
+
+    def narrow(self, sites: slice) -> "Anchors":
+        thetas = tuple(theta[sites] if theta.dim() == 2 else theta for theta in self.theta)
+        norms = tuple(norm[sites] if norm.dim() == 1 else norm for norm in self.norm)
+        return Anchors(thetas, norms, self.outputs[sites], self.strength[sites])
+
+    def on(self, batch: Batch) -> Tensor:
+        """f(anchor, x) for the rows of a batch, looked up: [A, G, B, K]."""
+        sites = torch.arange(len(batch.rows), device=batch.rows.device).unsqueeze(1)
+        return self.outputs[sites, batch.rows].movedim(2, 0)
+
+    def coefficients(
+        self, theta: Tensor, outputs: Tensor, present: Tensor, influence: float, form: OutputForm
+    ) -> Tensor:
+        """S of Eq. 6 between ``theta`` [G, P] and every anchor, on all rows of each site, [G, A]."""
+        output_part = 1 - output_similarity(outputs, self.outputs.movedim(2, 0), present, form)
+        weight_part = torch.stack([vartheta(theta, anchor) for anchor in self.theta])
+        return (influence * output_part + (1 - influence) * weight_part).T
+
+
+@dataclass(frozen=True, slots=True)
+class CosineAnchored:
+    """Eq. 6 as a differentiable penalty:
+
+    S = influence * vartheta(f(theta, D), f(anchor, D)) + (1 - influence) * vartheta(theta, anchor)
+    """
+
+    anchors: Anchors
+    influence: float
+    form: OutputForm
+
+    def loss(self, logits: Tensor, batch: Batch) -> Tensor:
+        local = cross_entropy(logits, batch)
+        if self.influence == 0:
+            return local
+        present = (batch.weight > 0).to(logits.dtype)
+        unlike = 1 - output_similarity(logits, self.anchors.on(batch), present, self.form)
+        penalty: Tensor = vecdot(self.anchors.strength, unlike.T)
+        return local + self.influence * penalty
+
+    def weight_penalty(self, theta: Tensor) -> Tensor | None:
+        if self.influence == 1:
+            return None
+        unlike = torch.stack([vartheta(theta, anchor) for anchor in self.anchors.theta], 1)
+        penalty: Tensor = vecdot(self.anchors.strength, unlike)
+        return (1 - self.influence) * penalty
+
+    def weight_pull(self, theta: Tensor) -> Pull | None:
+        """d/dtheta of 1 - max(0, cos(theta, a)) = -(a / (|theta||a|) - cos * theta / |theta|^2) where cos > 0."""
+        if self.influence == 1:
+            return None
+        tiny = torch.finfo(theta.dtype).tiny
+        size = vector_norm(theta, dim=1).clamp(min=tiny)
+        products = torch.stack([vecdot(theta, anchor) for anchor in self.anchors.theta], 1)
+        norms = torch.stack([(size * norm).clamp(min=tiny) for norm in self.anchors.norm], 1)
+        weight = (1 - self.influence) * self.anchors.strength * (products > 0)
+        own = (weight * products / norms).sum(1) / size.square()
+        return Pull(own, tuple(zip((-weight / norms).unbind(1), self.anchors.theta, strict=True)))
+
+    def narrow(self, sites: slice) -> Self:
+        return type(self)(self.anchors.narrow(sites), self.influence, self.form)
+
+
+@dataclass(frozen=True, slots=True)
+class ProximalAnchored:
+    """L_c + sum over anchors of S * ||theta - anchor||^2 with S, here the strength, fixed for the round."""
+
+    anchors: Anchors
+
+    def loss(self, logits: Tensor, batch: Batch) -> Tensor:
+        return cross_entropy(logits, batch)
+
+    def weight_penalty(self, theta: Tensor) -> Tensor | None:
+        distances = torch.stack([(theta - anchor).square().sum(1) for anchor in self.anchors.theta], 1)
+        penalty: Tensor = vecdot(self.anchors.strength, distances)
+        return penalty
+
+    def weight_pull(self, theta: Tensor) -> Pull | None:  # noqa: ARG002 - quadratic: coefficients do not depend on it
+        double = 2 * self.anchors.strength
+        return Pull(double.sum(1), tuple(zip((-double).unbind(1), self.anchors.theta, strict=True)))
+
+    def narrow(self, sites: slice) -> Self:
+        return type(self)(self.anchors.narrow(sites))

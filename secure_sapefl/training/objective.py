@@ -1,0 +1,101 @@
+"""What a site minimises, split the way differential privacy needs it.
+
+An objective has a part that reads records (`loss`, of the logits) and a part that reads none (`weight_penalty`, of
+the weights alone). The second has a gradient in closed form, always a combination of the weights and a few anchors,
+so an engine adds it to a step without a second backward pass, and DP-SGD adds it *after* clipping and noise.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol, Self
+
+from torch import Tensor
+from torch.nn import functional as F
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """One step's rows of the active sites; ``rows`` counts within the site, ``weight`` sums to 1 over a batch."""
+
+    x: Tensor  # [G, B, ...]
+    y: Tensor  # [G, B]
+    rows: Tensor  # [G, B]
+    weight: Tensor  # [G, B]
+
+
+@dataclass(frozen=True, slots=True)
+class Pull:
+    """A gradient of the form own * theta + sum_i coefficient_i * anchor_i, row by row."""
+
+    own: Tensor  # [G]
+    anchors: Sequence[tuple[Tensor, Tensor]]  # ([G], [G, P] or [P])
+
+    def dense(self, theta: Tensor) -> Tensor:
+        total = self.own.unsqueeze(1) * theta
+        for coefficient, anchor in self.anchors:
+            total = total + coefficient.unsqueeze(1) * anchor
+        return total
+
+    def step_(self, theta: Tensor, lr: float) -> None:
+        """theta <- theta - lr * gradient, in place."""
+        theta.mul_((1 - lr * self.own).unsqueeze(1))
+        for coefficient, anchor in self.anchors:
+            theta.addcmul_((-lr * coefficient).unsqueeze(1), anchor)
+
+
+class Objective(Protocol):
+    def loss(self, logits: Tensor, batch: Batch) -> Tensor:
+        """The part that reads records: one number a site, [G]."""
+
+    def weight_penalty(self, theta: Tensor) -> Tensor | None:
+        """The part that reads no record, [G], or None where there is none."""
+
+    def weight_pull(self, theta: Tensor) -> Pull | None:
+        """The gradient of `weight_penalty`, in closed form."""
+
+    def narrow(self, sites: slice) -> Self:
+        """The same objective for some of the sites."""
+
+
+def cross_entropy(logits: Tensor, batch: Batch) -> Tensor:
+    """Mean cross-entropy over each site's batch, [G]."""
+    losses = F.cross_entropy(logits.flatten(0, 1), batch.y.flatten(), reduction="none")
+    return (losses.view_as(batch.weight) * batch.weight).sum(1)
+
+
+@dataclass(frozen=True, slots=True)
+class LocalLoss:
+    """L_c alone: plain local training."""
+
+    def loss(self, logits: Tensor, batch: Batch) -> Tensor:
+        return cross_entropy(logits, batch)
+
+    def weight_penalty(self, theta: Tensor) -> Tensor | None:  # noqa: ARG002 - plain training has none
+        return None
+
+    def weight_pull(self, theta: Tensor) -> Pull | None:  # noqa: ARG002
+        return None
+
+    def narrow(self, sites: slice) -> Self:  # noqa: ARG002
+        return self
+
+
+@dataclass(frozen=True, slots=True)
+class Proximal:
+    """L_c + strength/2 * ||theta - anchor||^2, the leash of FedProx, Ditto and their kin."""
+
+    anchor: Tensor  # [G, P] or [P]
+    strength: Tensor  # [G]
+
+    def loss(self, logits: Tensor, batch: Batch) -> Tensor:
+        return cross_entropy(logits, batch)
+
+    def weight_penalty(self, theta: Tensor) -> Tensor | None:
+        return self.strength / 2 * (theta - self.anchor).square().sum(1)
+
+    def weight_pull(self, theta: Tensor) -> Pull | None:  # noqa: ARG002 - linear: the pull does not depend on theta
+        return Pull(self.strength, [(-self.strength, self.anchor)])
+
+    def narrow(self, sites: slice) -> Self:
+        anchor = self.anchor[sites] if self.anchor.dim() == 2 else self.anchor
+        return type(self)(anchor, self.strength[sites])

@@ -1,0 +1,79 @@
+"""Which rows go into which step: the mini-batches of a group of sites, drawn once, used by every engine.
+
+Sites of a group stand in descending order of size, so the sites still training at any step are a *prefix* of the
+group. A small site's steps end early; nobody computes on padding for it, and no partial batch is dropped.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from secure_sapefl.streams import Purpose
+
+
+@dataclass(frozen=True, slots=True)
+class Shard:
+    """Training rows of a group of sites, one after another in ``x`` and ``y``; site g owns ``sizes[g]`` from
+    ``starts[g]``."""
+
+    x: Tensor
+    y: Tensor
+    starts: tuple[int, ...]
+    sizes: tuple[int, ...]
+
+    def __len__(self) -> int:
+        return len(self.sizes)
+
+    def site(self, g: int) -> tuple[Tensor, Tensor]:
+        rows = slice(self.starts[g], self.starts[g] + self.sizes[g])
+        return self.x[rows], self.y[rows]
+
+    def narrow(self, sites: slice) -> "Shard":
+        return Shard(self.x, self.y, self.starts[sites], self.sizes[sites])
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """``rows[t, g]``: the rows of site g (counted from its own first) in step t; ``weight`` is 1/b on the b rows of
+    the batch and 0 on padding; the first ``active[t]`` sites take part in step t."""
+
+    rows: Tensor  # int64 [T, G, B]
+    weight: Tensor  # float32 [T, G, B]
+    active: tuple[int, ...]
+
+    def to(self, device: torch.device) -> "Plan":
+        return Plan(self.rows.to(device), self.weight.to(device), self.active)
+
+    def narrow(self, sites: slice) -> "Plan":
+        """The steps of some sites, as long as the first of them has any."""
+        count = len(range(*sites.indices(self.rows.shape[1])))
+        active = tuple(min(n - sites.start, count) for n in self.active if n > sites.start)
+        return Plan(self.rows[: len(active), sites], self.weight[: len(active), sites], active)
+
+
+Planner = Callable[[Purpose, int], Plan]
+"""Given what the steps are for and a number of epochs, the plan of one group in one round."""
+
+
+def plan_batches(sizes: Sequence[int], streams: Sequence[np.random.Generator], *, epochs: int, batch_size: int) -> Plan:
+    """``epochs`` passes over each site's rows in fresh random order, the last batch of a pass as short as it falls."""
+    if any(a < b for a, b in pairwise(sizes)):
+        raise ValueError("a group of sites is planned largest first")
+    per_epoch = [-(-size // batch_size) for size in sizes]
+    steps = epochs * max(per_epoch, default=0)
+    rows = np.zeros((steps, len(sizes), batch_size), dtype=np.int64)
+    weight = np.zeros((steps, len(sizes), batch_size), dtype=np.float32)
+    for g, (size, count, rng) in enumerate(zip(sizes, per_epoch, streams, strict=True)):
+        padded = np.zeros((epochs, count * batch_size), dtype=np.int64)
+        padded[:, :size] = np.stack([rng.permutation(size) for _ in range(epochs)])
+        share = np.zeros((count, batch_size), dtype=np.float32)
+        share.reshape(-1)[:size] = 1.0
+        share /= share.sum(axis=1, keepdims=True)
+        rows[: epochs * count, g] = padded.reshape(epochs * count, batch_size)
+        weight[: epochs * count, g] = np.tile(share, (epochs, 1))
+    active = tuple(sum(epochs * count > t for count in per_epoch) for t in range(steps))
+    return Plan(torch.from_numpy(rows), torch.from_numpy(weight), active)

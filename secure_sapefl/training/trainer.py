@@ -1,0 +1,91 @@
+"""The two ways to run the same steps.
+
+`SequentialTrainer` is the reference: one site after another, an ordinary `nn.Module`, `torch.optim.SGD`, autograd for
+everything. `BatchedTrainer` trains a whole group at once on stacked weights, with one autograd graph and the data-free
+gradient in closed form. A test holds them to the same models.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Protocol
+
+import torch
+from torch import Tensor
+from torch.nn.utils import parameters_to_vector, vector_to_parameters
+
+from secure_sapefl.models import Model
+from secure_sapefl.training.objective import Batch, Objective
+from secure_sapefl.training.plan import Plan, Shard
+
+
+class Trainer(Protocol):
+    @property
+    def model(self) -> Model: ...
+
+    def train(self, theta: Tensor, shard: Shard, plan: Plan, objective: Objective, lr: float) -> Tensor:
+        """SGD along ``plan`` from ``theta`` [G, P]; returns new weights, leaves ``theta`` alone."""
+
+
+def batches(shard: Shard, plan: Plan) -> Iterator[tuple[int, Batch]]:
+    """The plan's steps with their rows gathered: (active sites, batch)."""
+    first = torch.tensor(shard.starts, device=plan.rows.device).view(1, -1, 1)
+    position = plan.rows + first
+    for t, active in enumerate(plan.active):
+        at = position[t, :active]
+        yield active, Batch(shard.x[at], shard.y[at], plan.rows[t, :active], plan.weight[t, :active])
+
+
+@dataclass(frozen=True, slots=True)
+class BatchedTrainer:
+    """Trains a group in stacks. On a CPU a stack is what stays in cache between the passes of a step: many small
+    models, or one large one. On a GPU there is nothing to gain from cutting (``stack_bytes`` None)."""
+
+    model: Model
+    stack_bytes: int | None = 8 << 20
+
+    def train(self, theta: Tensor, shard: Shard, plan: Plan, objective: Objective, lr: float) -> Tensor:
+        theta = theta.clone(memory_format=torch.contiguous_format)
+        plan = plan.to(theta.device)
+        size = len(theta) if self.stack_bytes is None else max(1, self.stack_bytes // (4 * self.model.parameters))
+        for start in range(0, len(theta), size):
+            part = slice(start, min(start + size, len(theta)))
+            self._train_stack(theta[part], shard.narrow(part), plan.narrow(part), objective.narrow(part), lr)
+        return theta
+
+    def _train_stack(self, theta: Tensor, shard: Shard, plan: Plan, objective: Objective, lr: float) -> None:
+        active, stack, weights, part = -1, theta, [theta], objective
+        for now, batch in batches(shard, plan):
+            if now != active:
+                active, stack, part = now, theta[:now], objective.narrow(slice(0, now))
+                weights = [view.requires_grad_() for view in self.model.views(stack)]
+            loss = part.loss(self.model.apply(weights, batch.x), batch)
+            gradients = torch.autograd.grad(loss.sum(), weights)
+            with torch.no_grad():
+                if (pull := part.weight_pull(stack)) is not None:
+                    pull.step_(stack, lr)
+                torch._foreach_add_(weights, gradients, alpha=-lr)
+
+
+@dataclass(frozen=True, slots=True)
+class SequentialTrainer:
+    model: Model
+
+    def train(self, theta: Tensor, shard: Shard, plan: Plan, objective: Objective, lr: float) -> Tensor:
+        return torch.stack([self._train_site(g, theta[g], shard, plan, objective, lr) for g in range(len(shard))])
+
+    def _train_site(self, g: int, theta: Tensor, shard: Shard, plan: Plan, objective: Objective, lr: float) -> Tensor:
+        module = self.model.module().to(theta.device)
+        vector_to_parameters(theta.clone(), module.parameters())
+        optimizer = torch.optim.SGD(module.parameters(), lr=lr)
+        x, y = shard.site(g)
+        objective = objective.narrow(slice(g, g + 1))
+        for t in range(sum(active > g for active in plan.active)):
+            kept = plan.weight[t, g] > 0
+            rows = plan.rows[t, g][kept]
+            batch = Batch(x[rows][None], y[rows][None], rows[None], plan.weight[t, g][kept][None])
+            loss = objective.loss(module(x[rows])[None], batch)
+            penalty = objective.weight_penalty(parameters_to_vector(module.parameters())[None])
+            optimizer.zero_grad()
+            (loss if penalty is None else loss + penalty).sum().backward()
+            optimizer.step()
+        return parameters_to_vector(module.parameters()).detach()
