@@ -161,7 +161,8 @@ class CohortKey(Guarded):
         share, square = values[length : length + 2] / self.params.max_abs_value
         if share < _SMALLEST_MEAN_SHARE:
             return None
-        policy.check_effective(len(aggregate.claim) * share**2 / square)
+        least_square = max(share**2, square - self.params.max_error)  # noise is not held against the server
+        policy.check_effective(len(aggregate.claim) * share**2 / least_square)
         mean: Vector = (values[:length] / share).astype(np.float32)
         return mean
 

@@ -1,7 +1,7 @@
 """Vectors to chunks, chunks to slots, and ring elements to bytes. Nothing here is secret or random.
 
 A chunk of N real places is [data | tags]; places j and j + N/2 share the complex slot j. Real weights keep the two
-halves apart. On the wire two 60-bit numbers take 15 bytes: 7.5 bytes a value instead of SEAL's 8.
+halves apart. On the wire a 60-bit number takes 7.5 bytes instead of SEAL's 8.
 """
 
 import numpy as np
@@ -12,7 +12,6 @@ from sapefl_crypto.parameters import Parameters
 from sapefl_crypto.seal import Coefficients, Slots
 
 Chunks = npt.NDArray[np.float64]
-Floats = npt.NDArray[np.floating[npt.NBitBase]]
 
 
 def checked(vector: npt.ArrayLike, params: Parameters) -> npt.NDArray[np.float64]:
@@ -45,24 +44,19 @@ def from_slots(slots: Slots) -> npt.NDArray[np.float64]:
 
 
 def pack(numbers: Coefficients) -> bytes:
-    """Two 60-bit numbers in 15 bytes, little endian: low | high << 60."""
-    low, high = numbers[0::2], numbers[1::2]
-    packed = np.empty((low.size, 15), np.uint8)
-    packed[:, :8] = _bytes_of(low | high << np.uint64(60))
-    packed[:, 8:] = _bytes_of(high >> np.uint64(4))[:, :7]
-    return packed.tobytes()
+    """60-bit numbers in 7.5 bytes each, little endian, in four planes so that every step is one pass over memory.
+
+    With a the first and b the second half of the numbers: 8 bytes a | b << 60, then b >> 4 in 4 + 2 + 1 bytes.
+    """
+    low, high = numbers.reshape(2, -1)
+    rest = high >> 4
+    planes = (low | high << 60, rest.astype("<u4"), (rest >> 32).astype("<u2"), (rest >> 48).astype("u1"))
+    return b"".join(plane.tobytes() for plane in planes)
 
 
 def unpack(data: bytes | memoryview) -> Coefficients:
-    packed = np.frombuffer(data, np.uint8).reshape(-1, 15)
-    first, rest = np.zeros((2, len(packed), 8), np.uint8)
-    first[:], rest[:, :7] = packed[:, :8], packed[:, 8:]
-    word, high = first.view("<u8")[:, 0], rest.view("<u8")[:, 0]
-    numbers = np.empty(2 * len(packed), np.uint64)
-    numbers[0::2] = word & np.uint64(2**60 - 1)
-    numbers[1::2] = word >> np.uint64(60) | high << np.uint64(4)
-    return numbers
-
-
-def _bytes_of(words: Coefficients) -> npt.NDArray[np.uint8]:
-    return np.ascontiguousarray(words, "<u8").view(np.uint8).reshape(-1, 8)
+    half = len(data) // 15
+    word = np.frombuffer(data, "<u8", half)
+    rest = np.frombuffer(data, "u1", half, 14 * half).astype(np.uint64) << 16
+    rest = (rest | np.frombuffer(data, "<u2", half, 12 * half)) << 32 | np.frombuffer(data, "<u4", half, 8 * half)
+    return np.concatenate((word & (2**60 - 1), rest << 4 | word >> 60))

@@ -59,6 +59,7 @@ class Ring:
         self._evaluator = sealapi.Evaluator(self.context)
         self._encoder = sealapi.CKKSEncoder(self.context)
         self.parms_id: Final = self.context.first_parms_id()
+        self._shape = struct.pack("<4QBQQQdQ", *self.parms_id, 1, 2, ring_degree, 1, scale, 1)
 
     def encode(self, slots: Slots) -> Any:
         plain = sealapi.Plaintext()
@@ -66,7 +67,7 @@ class Ring:
         return plain
 
     def decode(self, plain: Any) -> Slots:
-        return np.array(self._encoder.decode_complex(plain), np.complex128)
+        return np.fromiter(self._encoder.decode_complex(plain), np.complex128, self.degree // 2)
 
     def weight(self, number: int) -> Any:
         """An integer weight at scale 1, so that multiplying leaves the ciphertext's scale where it was."""
@@ -82,30 +83,30 @@ class Ring:
 
     def load_fresh(self, first: Coefficients, seed: bytes) -> Any:
         """A freshly encrypted ciphertext: one polynomial, and the seed SEAL expands into the other."""
-        body = self._metadata(first.size) + first.astype("<u8", copy=False).tobytes()
-        return self._load(body + _header(_SEED_RECORD) + _PRNG_BLAKE2XB + seed)
+        return self._load(first, _header(_SEED_RECORD) + _PRNG_BLAKE2XB + seed)
 
     def load_sum(self, both: Coefficients) -> Any:
-        return self._load(self._metadata(both.size) + both.astype("<u8", copy=False).tobytes())
+        return self._load(both, b"")
 
     def save_sum(self, cipher: Any) -> Coefficients:
         return self.numbers(_saved(cipher.save), 2 * self.degree, len(self._metadata(0)))
 
-    def numbers(self, stream: bytes, count: int, start: int) -> Coefficients:
-        return np.frombuffer(_body(stream), "<u8", count, start).astype(np.uint64, copy=False)
+    def numbers(self, stream: memoryview, count: int, start: int) -> Coefficients:
+        return np.frombuffer(_body(stream), "<u8", count, start)
 
     def fresh_parts(self, serializable: Any) -> tuple[Coefficients, bytes]:
         stream = _saved(serializable.save)
-        return self.numbers(stream, self.degree, len(self._metadata(0))), stream[-SEED_BYTES:]
+        return self.numbers(stream, self.degree, len(self._metadata(0))), bytes(stream[-SEED_BYTES:])
 
     def _metadata(self, count: int) -> bytes:
         """What SEAL writes before a ciphertext's numbers: parms id, NTT form, two polynomials, one prime, scale."""
-        shape = struct.pack("<QQQdQ", 2, self.degree, 1, self.scale, 1)
-        return b"".join((struct.pack("<4Q", *self.parms_id), b"\x01", shape, _array_header(count)))
+        return self._shape + _array_header(count)
 
-    def _load(self, body: bytes) -> Any:
+    def _load(self, numbers: Coefficients, after: bytes) -> Any:
+        before, middle = self._metadata(numbers.size), numbers.tobytes()
+        header = _header(_HEADER_BYTES + len(before) + len(middle) + len(after))
         cipher = sealapi.Ciphertext()
-        _loaded(cipher.load, self.context, _header(_HEADER_BYTES + len(body)) + body)
+        _loaded(cipher.load, self.context, header, before, middle, after)
         return cipher
 
 
@@ -145,9 +146,9 @@ def _secret_metadata(ring: Ring) -> bytes:
 
 
 def _load_secret(ring: Ring, coefficients: Coefficients) -> Any:
-    body = _secret_metadata(ring) + coefficients.astype("<u8", copy=False).tobytes()
+    body = _secret_metadata(ring) + coefficients.tobytes()
     secret = sealapi.SecretKey()
-    _loaded(secret.load, ring.context, _header(_HEADER_BYTES + len(body)) + body)
+    _loaded(secret.load, ring.context, _header(_HEADER_BYTES + len(body)), body)
     return secret
 
 
@@ -155,13 +156,14 @@ def _array_header(count: int) -> bytes:
     return _header(_HEADER_BYTES + 8 + 8 * count) + struct.pack("<Q", count)
 
 
+@cache
 def _header(size: int) -> bytes:
     """SEAL's own 16 bytes: magic, header size, library version, "not compressed", total size."""
     ours = sealapi.Serialization.SEALHeader()
     return struct.pack("<HBBBBHQ", ours.magic, _HEADER_BYTES, ours.version_major, ours.version_minor, 0, 0, size)
 
 
-def _body(stream: bytes) -> bytes:
+def _body(stream: memoryview) -> bytes | memoryview:
     """What SEAL saved, without its header and without the zstd frame around numbers that do not compress.
 
     TenSEAL offers no way to switch compression off. Ring elements modulo a 60-bit prime are too random for zstd, which
@@ -170,12 +172,13 @@ def _body(stream: bytes) -> bytes:
     if stream[5] == 0:
         return stream[_HEADER_BYTES:]
     frame = stream[_HEADER_BYTES:]
-    if stream[5] != 2 or frame[:4] != b"\x28\xb5\x2f\xfd" or frame[4] not in (0x60, 0xA0):
+    if stream[5] != 2 or bytes(frame[:4]) != b"\x28\xb5\x2f\xfd" or frame[4] not in (0x60, 0xA0):
         raise CryptoError("This TenSEAL build saves ciphertexts in an unknown way; install tenseal 0.3.16 to 0.3.18.")
-    return b"".join(_raw_blocks(frame, 7 if frame[4] == 0x60 else 9))
+    blocks = list(_raw_blocks(frame, 7 if frame[4] == 0x60 else 9))
+    return blocks[0] if len(blocks) == 1 else b"".join(blocks)
 
 
-def _raw_blocks(frame: bytes, start: int) -> Iterator[bytes]:
+def _raw_blocks(frame: memoryview, start: int) -> Iterator[memoryview]:
     last = False
     while not last:
         block = int.from_bytes(frame[start : start + 3], "little")
@@ -187,26 +190,26 @@ def _raw_blocks(frame: bytes, start: int) -> Iterator[bytes]:
 
 
 @contextmanager
-def _scratch() -> Iterator[str]:
-    """A path only this process can open: a memory file, or a private folder where the system has none."""
+def _scratch() -> Iterator[tuple[int, str]]:
+    """An open file and its path: in memory, or in a private folder where the system has no memory files."""
     if hasattr(os, "memfd_create"):
         descriptor = os.memfd_create("sapefl")
         try:
-            yield f"/proc/self/fd/{descriptor}"
+            yield descriptor, f"/proc/self/fd/{descriptor}"
         finally:
             os.close(descriptor)
     else:
-        with tempfile.TemporaryDirectory(prefix="sapefl-") as folder:
-            yield str(Path(folder, "seal"))
+        with tempfile.TemporaryDirectory(prefix="sapefl-") as folder, Path(folder, "seal").open("w+b") as file:
+            yield file.fileno(), file.name
 
 
-def _saved(save: Callable[[str], None]) -> bytes:
-    with _scratch() as path:
+def _saved(save: Callable[[str], None]) -> memoryview:
+    with _scratch() as (descriptor, path):
         save(path)
-        return Path(path).read_bytes()
+        return memoryview(os.pread(descriptor, os.fstat(descriptor).st_size, 0))
 
 
-def _loaded(load: Callable[[Any, str], None], context: Any, stream: bytes) -> None:
-    with _scratch() as path:
-        Path(path).write_bytes(stream)
+def _loaded(load: Callable[[Any, str], None], context: Any, *stream: bytes) -> None:
+    with _scratch() as (descriptor, path):
+        os.writev(descriptor, stream)
         load(context, path)

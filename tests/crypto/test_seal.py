@@ -1,0 +1,54 @@
+import numpy as np
+import pytest
+
+from sapefl_crypto import CryptoError, seal
+
+
+@pytest.mark.parametrize("degree", [4096, 8192])
+def test_a_ciphertext_survives_our_headers_at_every_degree(degree: int) -> None:
+    """8192 makes SEAL's zstd frame several blocks long; both shapes must come through."""
+    ring = seal.ring_of(degree, 2.0**37)
+    secret = seal.SecretRing(ring)
+    slots = np.random.default_rng(0).uniform(-1, 1, degree).view(np.complex128)
+    total = ring.load_fresh(*secret.encrypt(slots))
+    ring.weigh(total, ring.weight(3))
+    decrypted = secret.decrypt(ring.save_sum(total))
+    assert np.abs(decrypted - 3 * slots).max() < 1e-7
+
+
+def test_the_secret_key_survives_storing() -> None:
+    ring = seal.ring_of(4096, 2.0**37)
+    secret = seal.SecretRing(ring)
+    twin = seal.SecretRing(ring, secret.secret_coefficients())
+    slots = np.full(2048, 1.5 - 0.5j)
+    cipher = ring.load_fresh(*secret.encrypt(slots))
+    assert np.abs(twin.decrypt(ring.save_sum(cipher)) - slots).max() < 1e-7
+
+
+def test_two_encryptions_of_one_message_share_nothing() -> None:
+    ring = seal.ring_of(4096, 2.0**37)
+    secret = seal.SecretRing(ring)
+    (first, first_seed), (second, second_seed) = (secret.encrypt(np.zeros(2048, complex)) for _ in range(2))
+    assert first_seed != second_seed
+    assert (first == second).mean() < 0.01
+
+
+def test_numbers_are_taken_only_from_raw_blocks() -> None:
+    header = b"\x5e\xa1\x10\x04\x03\x02\0\0" + bytes(8)
+    compressed_block = (1 | 2 << 1 | 5 << 3).to_bytes(3, "little") + bytes(5)
+    with pytest.raises(CryptoError, match="compressed"):
+        seal._body(memoryview(header + b"\x28\xb5\x2f\xfd\x60\0\0" + compressed_block))
+    with pytest.raises(CryptoError, match="unknown way"):
+        seal._body(memoryview(header + b"not zstd"))
+
+
+def test_seals_table_decides_the_security_level() -> None:
+    assert [seal.security_bits(degree) for degree in (1024, 2048, 4096, 8192)] == [0, 0, 192, 256]
+
+
+def test_a_private_folder_stands_in_where_memory_files_are_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr("os.memfd_create")
+    ring = seal.ring_of(4096, 2.0**37)
+    secret = seal.SecretRing(ring)
+    cipher = ring.load_fresh(*secret.encrypt(np.ones(2048, complex)))
+    assert np.abs(secret.decrypt(ring.save_sum(cipher)) - 1).max() < 1e-7
