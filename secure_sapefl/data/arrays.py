@@ -5,7 +5,7 @@ import zlib
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +13,8 @@ from numpy.typing import NDArray
 from secure_sapefl.errors import BadInput
 
 Array = NDArray[Any]
+
+SINGLE_ARRAY: Final = b"\x93NUMPY"  # how an .npy file begins
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,13 +66,13 @@ class Arrays:
 
 def read_npz(path: Path, only: Collection[str] | None = None) -> Arrays:
     try:
-        with np.load(path, allow_pickle=False) as archive:
-            if not isinstance(archive, np.lib.npyio.NpzFile):
-                raise BadInput(
-                    f"{path.name} is a single array, not an archive. Write it with numpy.savez(file, X=..., y=...)."
-                )
-            wanted = [name for name in archive.files if only is None or name in only]
-            return Arrays(path.name, {name: _member(path, archive, name) for name in wanted})
+        with path.open("rb") as file:
+            if file.read(len(SINGLE_ARRAY)) == SINGLE_ARRAY:
+                raise BadInput(f"{path.name} is a single array. Write an archive: numpy.savez(file, X=..., y=...).")
+            file.seek(0)
+            with np.load(file, allow_pickle=False) as archive:
+                wanted = [name for name in archive.files if only is None or name in only]
+                return Arrays(path.name, {name: _member(path, archive, name) for name in wanted})
     except FileNotFoundError:
         raise BadInput(f"There is no file {path}.") from None
     except (zipfile.BadZipFile, EOFError, ValueError) as error:
@@ -82,12 +84,9 @@ def read_npz(path: Path, only: Collection[str] | None = None) -> Arrays:
 def _member(path: Path, archive: Mapping[str, Array], name: str) -> Array:
     try:
         return archive[name]
-    except ValueError as error:
-        raise BadInput(
-            f"{path.name}: array {name!r} holds Python objects, which could run code when read. "
-            "Save numbers or strings instead."
-        ) from error
-    except (zipfile.BadZipFile, zlib.error, EOFError, OSError) as error:
-        raise BadInput(
-            f"{path.name}: array {name!r} is damaged ({error}). Write or download the file again."
-        ) from error
+    except (zipfile.BadZipFile, zlib.error, EOFError, OSError, ValueError) as error:
+        if "allow_pickle" in str(error):
+            what = "holds Python objects, which could run code when read. Save numbers or strings instead"
+        else:
+            what = f"is damaged ({error}). Write or download the file again"
+        raise BadInput(f"{path.name}: array {name!r} {what}.") from error

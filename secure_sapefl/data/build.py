@@ -1,10 +1,9 @@
 """From a dataset's name or file to a federation: load, partition, split, prepare."""
 
-import math
 from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
-from typing import Literal
+from typing import Final, Literal
 
 import numpy as np
 
@@ -17,6 +16,7 @@ from secure_sapefl.data.streams import Purpose, stream
 from secure_sapefl.data.table import Table, Units
 from secure_sapefl.errors import BadInput, UnknownName
 
+LARGEST_KAPPA: Final = 1e9  # even to nine digits; far beyond, the draw underflows
 NO_OPTIONS: Mapping[str, object] = MappingProxyType({})
 
 
@@ -63,9 +63,9 @@ def _check(*, clients: int | None, partition: str | None, kappa: float, seed: in
         raise UnknownName("partition", partition, PARTITIONS)
     if clients is not None and clients < 1:
         raise BadInput(f"clients is {clients}, expected at least 1.")
-    if not (math.isfinite(kappa) and kappa > 0):
+    if not 0 < kappa <= LARGEST_KAPPA:
         raise BadInput(
-            f"kappa is {kappa}, expected a number above 0 (small is skewed, large is even; the paper uses 0.3)."
+            f"kappa is {kappa}, expected a number above 0 and at most {LARGEST_KAPPA:g}: small is skewed, large is even."
         )
     if seed < 0:
         raise BadInput(f"seed is {seed}, expected 0 or more.")

@@ -5,6 +5,7 @@ Where the publisher states no checksum, that of the first download is remembered
 download must have the same.
 """
 
+import errno
 import hashlib
 import http.client
 import time
@@ -13,14 +14,15 @@ import urllib.request
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
-from secure_sapefl.errors import BadInput, DataUnavailable
+from secure_sapefl.errors import BadInput, DataUnavailable, OutputFailed
 
 ATTEMPTS: Final = 4
 FIRST_PAUSE: Final = 0.5  # seconds; doubles with every attempt
 CHUNK: Final = 1 << 16
 TIMEOUT: Final = 30.0
+DISK_FAULTS: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EACCES, errno.EROFS, errno.ENOTDIR})
 WORTH_RETRYING: Final = frozenset({408, 425, 429, 500, 502, 503, 504})
 
 Progress = Callable[[str, int, int | None], None]  # file name, bytes so far, bytes in all if known
@@ -49,14 +51,18 @@ class Fetcher:
         target = self.folder / name
         if target.exists() and _fits(target, checksum or _remembered(target)):
             return target
-        self.folder.mkdir(parents=True, exist_ok=True)
         part = target.with_name(f"{name}.part")
         for attempt in range(ATTEMPTS):
             try:
+                self.folder.mkdir(parents=True, exist_ok=True)
                 self._receive(url, name, part)
                 _verify(part, target, checksum)
                 break
             except (_Transient, OSError, http.client.HTTPException) as error:
+                if getattr(error, "errno", None) in DISK_FAULTS:
+                    raise OutputFailed(
+                        f"{part} cannot be written ({error}). Free space or set SAPEFL_CACHE."
+                    ) from error
                 if attempt == ATTEMPTS - 1 or not _curable(error):
                     raise DataUnavailable(f"{name} could not be downloaded from {url}: {_reason(error)}.") from error
                 self.pause(FIRST_PAUSE * 2**attempt)
@@ -67,7 +73,7 @@ class Fetcher:
         """Append what is missing to the partial file, from where the last attempt stopped if the server can."""
         have = part.stat().st_size if part.exists() else 0
         request = urllib.request.Request(url, headers={"Range": f"bytes={have}-"} if have else {})  # noqa: S310
-        with urllib.request.urlopen(request, timeout=TIMEOUT) as reply:  # noqa: S310 (scheme checked in `file`)
+        with _open(request, part) as reply:
             resumed = reply.status == http.HTTPStatus.PARTIAL_CONTENT
             received = have if resumed else 0
             length = reply.headers.get("Content-Length")
@@ -79,6 +85,16 @@ class Fetcher:
                     self.progress(name, received, total)
         if total is not None and received < total:
             raise _Transient(f"the connection ended after {received:,} of {total:,} bytes")
+
+
+def _open(request: urllib.request.Request, part: Path) -> Any:
+    try:
+        return urllib.request.urlopen(request, timeout=TIMEOUT)  # noqa: S310 (the scheme is checked in `file`)
+    except urllib.error.HTTPError as error:
+        if error.code != http.HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE:
+            raise
+        part.unlink(missing_ok=True)
+        raise _Transient("the partial file did not fit and was dropped") from error
 
 
 def _verify(part: Path, target: Path, checksum: str | None) -> None:

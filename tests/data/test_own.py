@@ -1,0 +1,154 @@
+"""Bring your own: what is accepted, and what each mistake is told."""
+
+import numpy as np
+import pytest
+
+from secure_sapefl.data import build_federation
+from secure_sapefl.data.own import own_table
+from secure_sapefl.errors import BadInput, UnknownName
+
+N = 40
+GOOD = {"X": np.arange(2.0 * N).reshape(N, 2), "y": np.arange(N) % 2}
+
+
+def save(path, **arrays):
+    np.savez(path, **{key: value for key, value in arrays.items() if value is not None})
+    return path
+
+
+def load(path, **arrays):
+    return own_table(save(path / "mine.npz", **{**GOOD, **arrays}), {}, None, None)
+
+
+def test_a_plain_table_works_everywhere_a_name_does(tmp_path):
+    path = save(tmp_path / "mine.npz", **GOOD)
+    federation = build_federation(str(path), clients=4, partition=None, kappa=1.0, seed=0)
+    assert (federation.partition, federation.shape, federation.classes) == ("dirichlet", (2,), 2)
+    assert federation.source == "mine.npz, 40 rows"
+
+
+def test_groups_are_clients_and_a_split_is_kept(tmp_path):
+    group, split = np.repeat(["b", "a"], N // 2), np.arange(N) % 5 == 0
+    path = save(tmp_path / "mine.npz", **GOOD, group=group, split=split.astype(np.uint8))
+    federation = build_federation(
+        str(path), clients=None, partition=None, kappa=1.0, seed=0, options={"standardise": "none"}
+    )
+    assert [client.name for client in federation.clients] == ["a", "b"]
+    assert federation.clients[1].test.X.tolist() == GOOD["X"][: N // 2][split[: N // 2]].tolist()
+
+
+def test_string_labels_become_classes(tmp_path):
+    table = load(tmp_path, y=np.array(["well", "ill"] * (N // 2)))
+    assert table.class_names == ("ill", "well")
+    assert table.y[:2].tolist() == [1, 0]
+
+
+@pytest.mark.parametrize(
+    ("X", "shape"),
+    [
+        (np.zeros((N, 8, 9), np.uint8), (1, 8, 9)),
+        (np.zeros((N, 8, 9, 3), np.uint8), (3, 8, 9)),
+        (np.zeros((N, 8, 9, 3)), (3, 8, 9)),
+        (np.zeros((N, 8, 9)), (1, 8, 9)),
+        (np.zeros((N, 5), np.int16), (5,)),
+    ],
+)
+def test_shapes_that_models_get(tmp_path, X, shape):
+    path = save(tmp_path / "mine.npz", X=X, y=GOOD["y"])
+    assert build_federation(str(path), clients=2, partition="iid", kappa=1.0, seed=0).shape == shape
+
+
+with_nan = GOOD["X"].copy()
+with_nan[17, 1] = np.nan
+too_large = GOOD["X"].copy()
+too_large[0, 0] = 1e39
+
+
+@pytest.mark.parametrize(
+    ("arrays", "message"),
+    [
+        ({"X": None}, "'X' is missing"),
+        ({"y": None}, "'y' is missing"),
+        ({"X": with_nan}, "'X' has 1 values that are NaN.* row 17, column 1"),
+        ({"X": too_large}, "'X' has 1 values .* too large"),
+        ({"X": np.zeros(N)}, r"'X' has shape \(40,\)"),
+        ({"X": np.zeros((N, 0))}, r"'X' has shape \(40, 0\)"),
+        ({"X": np.zeros((N, 4, 4, 7))}, r"'X' has shape .* 1 or 3 channels last"),
+        ({"X": np.full((N, 2), "a")}, "'X' holds <U1 values, expected numbers"),
+        ({"X": np.full((N, 2), 1j)}, "'X' holds complex128 values"),
+        ({"y": np.zeros((N, 1), int)}, r"'y' has shape \(40, 1\), expected one value"),
+        ({"y": np.zeros(N - 1, int)}, r"'y' has shape \(39,\)"),
+        ({"y": np.linspace(0, 1, N)}, "'y' holds float64 values, expected integer or string labels"),
+        ({"y": np.zeros(N, int)}, "'y' has a single class"),
+        ({"class_names": np.array(["a", "b", "c"])}, "'y' has no row of class 'c'"),
+        ({"class_names": np.array(["a"])}, r"'y' runs from 0 to 1, expected 0..0"),
+        ({"group": np.zeros(3, int)}, "'group' has shape"),
+        ({"group": np.linspace(0, 1, N)}, "'group' holds float64"),
+        ({"split": np.full(N, 2)}, r"'split' runs from 2 to 2, expected 0..1"),
+        ({"X": np.array([{}] * N, dtype=object)}, "'X' holds Python objects"),
+    ],
+)
+def test_a_mistake_is_named_with_file_and_array(tmp_path, arrays, message):
+    with pytest.raises(BadInput, match=rf"^mine\.npz: array {message}"):
+        load(tmp_path, **arrays)
+
+
+def test_a_pickle_inside_is_never_run(tmp_path):
+    ran = tmp_path / "ran"
+
+    class Trap:
+        def __reduce__(self):
+            return (ran.write_text, ("x",))
+
+    path = save(tmp_path / "mine.npz", X=np.array([Trap()] * N, dtype=object), y=GOOD["y"])
+    ran.unlink(missing_ok=True)
+    with pytest.raises(BadInput, match="could run code"):
+        own_table(path, {}, None, None)
+    assert not ran.exists()
+
+
+@pytest.mark.parametrize("keep", [0.1, 0.5, 0.95])
+def test_a_truncated_file_is_refused(tmp_path, keep):
+    path = save(tmp_path / "mine.npz", **GOOD)
+    path.write_bytes(path.read_bytes()[: int(keep * path.stat().st_size)])
+    with pytest.raises(BadInput, match=r"mine.npz .*again"):
+        own_table(path, {}, None, None)
+
+
+def test_flipped_bytes_are_noticed(tmp_path):
+    path = tmp_path / "mine.npz"
+    np.savez_compressed(path, **GOOD)
+    content = bytearray(path.read_bytes())
+    content[120:140] = b"\xff" * 20
+    path.write_bytes(content)
+    with pytest.raises(BadInput, match=r"damaged|not a readable"):
+        own_table(path, {}, None, None)
+
+
+def test_files_that_are_not_archives(tmp_path):
+    with pytest.raises(BadInput, match="There is no file"):
+        own_table(tmp_path / "nowhere.npz", {}, None, None)
+    (tmp_path / "text.npz").write_text("hello")
+    with pytest.raises(BadInput, match="not a readable"):
+        own_table(tmp_path / "text.npz", {}, None, None)
+    np.save(tmp_path / "single.npy", np.zeros(3))
+    (tmp_path / "single.npy").rename(tmp_path / "single.npz")
+    with pytest.raises(BadInput, match="single array"):
+        own_table(tmp_path / "single.npz", {}, None, None)
+    with pytest.raises(BadInput, match=r"\.npz or \.csv"):
+        own_table(tmp_path / "table.xlsx", {}, None, None)
+
+
+def test_csv_options_are_not_silently_ignored_for_an_archive(tmp_path):
+    with pytest.raises(BadInput, match="--label and --group name CSV columns"):
+        own_table(save(tmp_path / "mine.npz", **GOOD), {}, "y", None)
+
+
+def test_unknown_options_are_named(tmp_path):
+    path = save(tmp_path / "mine.npz", **GOOD)
+    with pytest.raises(UnknownName, match="Did you mean 'standardise'"):
+        own_table(path, {"standardize": "site"}, None, None)
+    with pytest.raises(UnknownName, match="'pooled'"):
+        own_table(path, {"standardise": "pooled"}, None, None)
+    with pytest.raises(BadInput, match="expected str"):
+        own_table(path, {"standardise": 3}, None, None)

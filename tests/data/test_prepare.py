@@ -1,0 +1,73 @@
+"""Preparation learns from training rows alone."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from secure_sapefl.data.prepare import LARGEST_STANDARDISED, pixels, standardise
+
+nan = np.nan
+
+
+def test_standardising_by_hand():
+    """Training column 1, 3: mean 2, deviation 1. The test row 5 is three deviations up."""
+    train, test = standardise(np.array([[1.0], [3.0]]), np.array([[5.0]]))
+    assert train.tolist() == [[-1.0], [1.0]]
+    assert test.tolist() == [[3.0]]
+
+
+def test_a_missing_value_takes_the_lower_median_of_the_training_rows():
+    """Of 3, 6, 7, 7 the lower median is 6, a code that occurs; filled in: 3, 6, 7, 7, 6."""
+    column = np.array([[3.0], [6.0], [7.0], [7.0], [nan]])
+    train, test = standardise(column, np.array([[nan], [6.0]]))
+    assert train[4] == train[1] == test[0] == test[1]
+
+
+def test_a_column_never_recorded_in_training_is_neutral_everywhere():
+    train, test = standardise(np.array([[nan, 1.0], [nan, 2.0]]), np.array([[250.0, 1.5]]))
+    assert train[:, 0].tolist() == [0.0, 0.0]
+    assert test[0, 0] == 0.0
+
+
+def test_a_constant_column_is_centred_and_does_not_explode():
+    train, test = standardise(np.full((3, 1), 0.1), np.array([[1.1]]))
+    np.testing.assert_allclose(train, 0.0, atol=1e-6)
+    np.testing.assert_allclose(test, 1.0, atol=1e-6)
+
+
+def test_a_site_with_hardly_any_spread_is_clipped():
+    _, test = standardise(np.array([[0.0], [0.001]]), np.array([[1e6]]))
+    assert test.item() == LARGEST_STANDARDISED
+
+
+values = st.floats(-1e6, 1e6) | st.just(nan)
+
+
+@given(arrays(np.float64, (6, 3), elements=values), arrays(np.float64, (4, 3), elements=values))
+def test_test_rows_change_nothing_about_training_rows(train, test):
+    alone, _ = standardise(train, test[:1])
+    beside, prepared = standardise(train, test)
+    np.testing.assert_array_equal(alone, beside)
+    assert np.isfinite(beside).all()
+    assert np.isfinite(prepared).all()
+
+
+@pytest.mark.parametrize(("shape", "expected"), [((2, 28, 28), (2, 1, 28, 28)), ((2, 32, 32, 3), (2, 3, 32, 32))])
+def test_images_come_channels_first_in_minus_one_to_one(shape, expected):
+    images = np.zeros(shape, np.uint8)
+    images[1] = 255
+    out, _ = pixels(images, images[:1])
+    assert out.shape == expected
+    assert out.dtype == np.float32
+    assert out.flags.c_contiguous
+    assert (out[0] == -1).all()
+    assert (out[1] == 1).all()
+
+
+def test_colours_keep_their_channel():
+    image = np.zeros((1, 2, 2, 3), np.uint8)
+    image[..., 1] = 255
+    out, _ = pixels(image, image)
+    assert [float(out[0, channel].mean()) for channel in range(3)] == [-1.0, 1.0, -1.0]
