@@ -1,5 +1,6 @@
 """What a run is: one frozen, typed value that a TOML file can hold and give back unchanged."""
 
+import math
 import tomllib
 from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
@@ -45,7 +46,7 @@ class Config(Settings):
     lr: float = Field(0.05, gt=0)
     model: Literal["small", "paper"] = "small"
     protection: ProtectionName = "ckks"
-    device: str = Field("auto", pattern=r"^(auto|cpu|cuda(:\d+)?)$")
+    device: str = Field("auto", pattern=r"^(auto|cpu|cuda(:[0-9]{1,2})?)$")
     engine: Literal["batched", "sequential"] = "batched"
     group_size: int | None = Field(None, ge=1)
     peers_per_client: int | None = Field(None, ge=1)
@@ -62,6 +63,15 @@ class Config(Settings):
         if not name.strip():
             raise ValueError("is empty")
         return name
+
+    @field_validator("options", "data_options")
+    @classmethod
+    def _writable(cls, values: dict[str, Any]) -> dict[str, Any]:
+        """What a TOML file can hold: None, which it cannot, means the same as leaving the key out."""
+        for key, value in values.items():
+            if isinstance(value, float) and not math.isfinite(value):
+                raise ValueError(f"{key} is not a finite number")
+        return {key: value for key, value in values.items() if value is not None}
 
     @classmethod
     def load(cls, path: Path) -> Self:
@@ -89,4 +99,4 @@ def _sentence(error: ValidationError, known: Iterable[str]) -> str:
         near = get_close_matches(key, list(known), n=1, cutoff=0.5)
         hint = f" Did you mean {near[0]!r}?" if near else f" Known: {', '.join(sorted(known))}."
         return f"unknown key {key!r}.{hint}"
-    return f"{key} = {first['input']!r} is not possible: {first['msg']}."
+    return f"{key} = {first['input']!r} is not possible: {first['msg'].removeprefix('Value error, ')}."

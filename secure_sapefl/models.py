@@ -11,7 +11,7 @@ No batch norm anywhere: its running statistics would be a second, unprotected me
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import accumulate, pairwise
 from typing import Literal
 
@@ -25,6 +25,7 @@ from secure_sapefl.errors import BadInput
 Preset = Literal["small", "paper"]
 _MLP_HIDDEN: dict[Preset, tuple[int, ...]] = {"small": (128, 64), "paper": (1024, 512, 256)}
 _CNN_WIDTHS: dict[Preset, tuple[int, int, int]] = {"small": (8, 16, 64), "paper": (32, 64, 128)}
+_CHUNK_VALUES = 1 << 24  # activations held at once when models are only evaluated
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,6 +130,16 @@ class Model:
         """Where the last linear layer begins in the flat vector: body before it, head from it on."""
         return self.parameters - sum(math.prod(shape) for shape in self.layers[-1].shapes())
 
+    @property
+    def body(self) -> "Model":
+        """All but the last linear layer; its outputs are the features, its weights ``theta[:, :head_start]``."""
+        return replace(self, layers=self.layers[:-1])
+
+    @property
+    def head(self) -> "Model":
+        """The last linear layer, on features; its weights are ``theta[:, head_start:]``."""
+        return replace(self, layers=self.layers[-1:])
+
     def views(self, theta: Tensor) -> list[Tensor]:
         """The weights of each layer as views into ``theta`` [G, P]: writing to one writes to the other."""
         bounds = accumulate((math.prod(shape) for shape in self.shapes), initial=0)
@@ -146,9 +157,11 @@ class Model:
         return x
 
     def outputs(self, theta: Tensor, x: Tensor) -> Tensor:
-        """f(theta, x) for a stack of models, without gradients."""
+        """f(theta, x) for a stack of models, without gradients, as many rows at a time as memory is meant for."""
+        rows = max(1, _CHUNK_VALUES // (len(theta) * self.widest))
         with torch.no_grad():
-            return self.apply(self.views(theta), x)
+            weights = self.views(theta)
+            return torch.cat([self.apply(weights, part) for part in x.split(rows, dim=1)], dim=1)
 
     def module(self) -> nn.Sequential:
         return nn.Sequential(*(layer.module() for layer in self.layers))
@@ -187,4 +200,4 @@ def _cnn(channels: int, height: int, width: int, classes: int, widths: tuple[int
         raise BadInput(f"Images of {height} x {width} are too small for two rounds of pooling: at least 4 x 4.")
     body: tuple[Layer, ...] = (Convolution(channels, first), Relu(), Pool(), Convolution(first, second), Relu(), Pool())
     head: tuple[Layer, ...] = (Flatten(), Linear(flat, dense), Relu(), Linear(dense, classes))
-    return Model(body + head, classes, first * height * width)
+    return Model(body + head, classes, max(channels, first) * height * width)

@@ -1,6 +1,7 @@
 """SAPE-FL, the paper's form: dual anchors, peers weighed by similarity, scores that weigh the global step."""
 
 from dataclasses import replace
+from functools import partial
 from typing import Literal
 
 import torch
@@ -8,14 +9,13 @@ from pydantic import Field
 from torch import Tensor
 from torch.nn import functional as F
 
-from secure_sapefl.algorithms.base import Algorithm, Contribution, Homomorphic, Peers, SiteGroup, personal_state
+from secure_sapefl.algorithms.base import Algorithm, Contribution, Homomorphic, SiteGroup, personal_state
 from secure_sapefl.config import Settings
-from secure_sapefl.models import Model
 from secure_sapefl.sape.anchors import PeerAnchors, peer_anchors
 from secure_sapefl.sape.objective import Anchors, CosineAnchored, ProximalAnchored
 from secure_sapefl.sape.similarity import (
     OutputForm,
-    combined_similarity,
+    combined,
     output_similarity,
     similarity_scores,
     weight_similarity,
@@ -45,8 +45,9 @@ def site_round(group: SiteGroup, options: SapeOptions) -> Contribution:
     with group.clock.phase("local"):
         theta_local = group.train_local()
     with group.clock.phase("similarity"):
+        received = group.peers.received.to(theta_local.device)
         similarity = similarities(group, options)
-        peer_anchor = peer_anchors(similarity, group.peers.received, group.peers.models, options.similarity_threshold)
+        peer_anchor = peer_anchors(similarity, received, group.peers.models, options.similarity_threshold)
     with group.clock.phase("personal"):
         start = theta_local if options.personal_start == "local" else group.state["theta_personal"]
         objective = dual_anchored(group, options, start, peer_anchor)
@@ -54,51 +55,52 @@ def site_round(group: SiteGroup, options: SapeOptions) -> Contribution:
     return Contribution(
         state={"theta_personal": theta_personal},
         update=theta_local - group.theta_global,
-        score=similarity_scores(similarity, group.peers.received),
+        score=similarity_scores(similarity, received),
         shared=theta_personal,
         statistics={
-            "peers_received": group.peers.received.sum(1),
+            "peers_received": received.sum(1),
             "peers_passed": peer_anchor.passed,
-            "similarity": similarity.where(group.peers.received, torch.nan),
+            "similarity": similarity.where(received, torch.nan),
         },
     )
 
 
 def similarities(group: SiteGroup, options: SapeOptions) -> Tensor:
     """S_cj of Eq. 9 between each site's own model of the last round and every model in the group's hands, [G, J]."""
-    own, models = group.state["theta_personal"], group.peers.models
-    x, present = group.rows(options.similarity_batch, Purpose.SIMILARITY_ROWS)
-    model = group.trainer.model
-    weight = _weight_part(own, models, group.theta_initial, options) if options.influence < 1 else torch.zeros(())
-    if options.influence == 0:
-        return combined_similarity(torch.zeros_like(weight), weight, 0)
-    output = _output_part(model, own, group.peers, x, present, options.output_form)
-    return combined_similarity(output, weight, options.influence)
+    return combined(options.influence, partial(_output_part, group, options), partial(_weight_part, group, options))
 
 
-def _output_part(model: Model, own: Tensor, peers: Peers, x: Tensor, present: Tensor, form: OutputForm) -> Tensor:
+def _output_part(group: SiteGroup, options: SapeOptions) -> Tensor:
     """Eq. 10 for the pairs (site, peer) that exist: each peer model reads the rows of all its sites in one product.
 
     Peers are taken in order of how many sites received them, so that the padding inside a chunk stays small.
     """
-    own_outputs = model.outputs(own, x)
-    similarity = own.new_zeros(peers.received.shape)
-    sites_of = [torch.nonzero(column).squeeze(1) for column in peers.received.T]
+    model, peers = group.trainer.model, group.peers
+    x, present = group.rows(options.similarity_batch, Purpose.SIMILARITY_ROWS)
+    own_outputs = model.outputs(group.state["theta_personal"], x)
+    similarity = own_outputs.new_zeros(peers.received.shape)
+    sites_of = [torch.nonzero(column).squeeze(1) for column in peers.received.cpu().T]
     order = sorted((j for j, sites in enumerate(sites_of) if len(sites)), key=lambda j: len(sites_of[j]), reverse=True)
     while order:
         most = len(sites_of[order[0]])
         chunk = max(1, _CHUNK_VALUES // (most * x.shape[1] * model.widest))
         now, order = order[:chunk], order[chunk:]
-        sites = torch.stack([F.pad(sites_of[j], (0, most - len(sites_of[j])), value=int(sites_of[j][0])) for j in now])
+        sites = _padded([sites_of[j] for j in now]).to(x.device)
         answers = model.outputs(peers.models[now], x[sites].flatten(1, 2)).unflatten(1, (most, -1))
-        alike = output_similarity(own_outputs[sites], answers, present[sites], form)
+        alike = output_similarity(own_outputs[sites], answers, present[sites], options.output_form)
         similarity[sites, torch.tensor(now, device=sites.device).unsqueeze(1)] = alike
     return similarity
 
 
-def _weight_part(own: Tensor, models: Tensor, theta_initial: Tensor, options: SapeOptions) -> Tensor:
+def _padded(rows: list[Tensor]) -> Tensor:
+    """Lists of sites, the longest first, as one matrix; a short one repeats its first site."""
+    return torch.stack([F.pad(row, (0, len(rows[0]) - len(row)), value=int(row[0])) for row in rows])
+
+
+def _weight_part(group: SiteGroup, options: SapeOptions) -> Tensor:
+    own, models = group.state["theta_personal"], group.peers.models
     if options.weight_similarity == "displacement":
-        return weight_similarity(own - theta_initial, models - theta_initial)
+        return weight_similarity(own - group.theta_initial, models - group.theta_initial)
     return weight_similarity(own, models)
 
 
@@ -106,17 +108,17 @@ def dual_anchored(group: SiteGroup, options: SapeOptions, start: Tensor, peer_an
     """Eq. 5 with both anchors frozen; the peer anchor is silent (strength 0) where no peer passed the filter."""
     if options.anchor_strength == 0:
         return LocalLoss()
-    model = group.trainer.model
     x, present = group.rows(None, Purpose.PERSONAL_BATCHES)
+    outputs = partial(group.trainer.model.outputs, x=x)
+    reads_data = options.influence > 0
+    thetas = (peer_anchor.theta, group.theta_global)
+    answers = [outputs(theta.expand_as(start)) for theta in thetas] if reads_data else []
     strength = torch.full((group.size,), options.anchor_strength, device=start.device)
-    anchors = Anchors.of(
-        (peer_anchor.theta, group.theta_global),
-        (model.outputs(peer_anchor.theta, x), model.outputs(group.everywhere(group.theta_global), x)),
-        (strength * peer_anchor.present, strength),
-    )
+    anchors = Anchors.of(thetas, answers, (strength * peer_anchor.present, strength))
     if options.anchoring == "cosine":
         return CosineAnchored(anchors, options.influence, options.output_form)
-    fixed = anchors.coefficients(start, model.outputs(start, x), present, options.influence, options.output_form)
+    own = outputs(start) if reads_data else None
+    fixed = anchors.coefficients(start, own, present, options.influence, options.output_form)
     return ProximalAnchored(replace(anchors, strength=anchors.strength * fixed))
 
 

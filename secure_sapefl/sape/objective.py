@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 from torch.linalg import vecdot, vector_norm
 
-from secure_sapefl.sape.similarity import OutputForm, output_similarity, vartheta
+from secure_sapefl.sape.similarity import OutputForm, combined, output_similarity, vartheta
 from secure_sapefl.training.objective import Batch, Pull, cross_entropy
 
 
@@ -28,31 +28,43 @@ class Anchors:
 
     theta: tuple[Tensor, ...]  # each [G, P], or [P] when all sites share it
     norm: tuple[Tensor, ...]  # of each, [G] or []
-    outputs: Tensor  # [G, n, A, K]
+    outputs: Tensor | None  # [G, n, A, K]; None where nobody asks for outputs (influence 0)
     strength: Tensor  # [G, A]
 
     @classmethod
     def of(cls, thetas: Sequence[Tensor], outputs: Sequence[Tensor], strengths: Sequence[Tensor]) -> "Anchors":
+        """From each anchor's weights, outputs [G, n, K] (for none or for all of them) and strength [G]."""
         norms = tuple(vector_norm(theta, dim=-1) for theta in thetas)
-        return cls(tuple(thetas), norms, torch.stack(list(outputs), 2), torch.stack(list(strengths), 1))
+        stacked = torch.stack(list(outputs), 2) if outputs else None
+        return cls(tuple(thetas), norms, stacked, torch.stack(list(strengths), 1))
 
     def narrow(self, sites: slice) -> "Anchors":
         thetas = tuple(theta[sites] if theta.dim() == 2 else theta for theta in self.theta)
         norms = tuple(norm[sites] if norm.dim() == 1 else norm for norm in self.norm)
-        return Anchors(thetas, norms, self.outputs[sites], self.strength[sites])
+        outputs = None if self.outputs is None else self.outputs[sites]
+        return Anchors(thetas, norms, outputs, self.strength[sites])
 
     def on(self, batch: Batch) -> Tensor:
         """f(anchor, x) for the rows of a batch, looked up: [A, G, B, K]."""
+        assert self.outputs is not None
         sites = torch.arange(len(batch.rows), device=batch.rows.device).unsqueeze(1)
         return self.outputs[sites, batch.rows].movedim(2, 0)
 
+    def unlike(self, theta: Tensor) -> Tensor:
+        """vartheta(theta, anchor) for every anchor, [G, A]."""
+        return torch.stack([vartheta(theta, anchor) for anchor in self.theta], 1)
+
     def coefficients(
-        self, theta: Tensor, outputs: Tensor, present: Tensor, influence: float, form: OutputForm
+        self, theta: Tensor, outputs: Tensor | None, present: Tensor, influence: float, form: OutputForm
     ) -> Tensor:
         """S of Eq. 6 between ``theta`` [G, P] and every anchor, on all rows of each site, [G, A]."""
-        output_part = 1 - output_similarity(outputs, self.outputs.movedim(2, 0), present, form)
-        weight_part = torch.stack([vartheta(theta, anchor) for anchor in self.theta])
-        return (influence * output_part + (1 - influence) * weight_part).T
+
+        def unlike_outputs() -> Tensor:
+            assert outputs is not None
+            assert self.outputs is not None
+            return 1 - output_similarity(outputs, self.outputs.movedim(2, 0), present, form).T
+
+        return combined(influence, unlike_outputs, lambda: self.unlike(theta))
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,8 +90,7 @@ class CosineAnchored:
     def weight_penalty(self, theta: Tensor) -> Tensor | None:
         if self.influence == 1:
             return None
-        unlike = torch.stack([vartheta(theta, anchor) for anchor in self.anchors.theta], 1)
-        penalty: Tensor = vecdot(self.anchors.strength, unlike)
+        penalty: Tensor = vecdot(self.anchors.strength, self.anchors.unlike(theta))
         return (1 - self.influence) * penalty
 
     def weight_pull(self, theta: Tensor) -> Pull | None:
@@ -91,7 +102,7 @@ class CosineAnchored:
         products = torch.stack([vecdot(theta, anchor) for anchor in self.anchors.theta], 1)
         norms = torch.stack([(size * norm).clamp(min=tiny) for norm in self.anchors.norm], 1)
         weight = (1 - self.influence) * self.anchors.strength * (products > 0)
-        own = (weight * products / norms).sum(1) / size.square()
+        own = (weight * products / norms).sum(1) / size / size  # size**2 would vanish before a small size does
         return Pull(own, tuple(zip((-weight / norms).unbind(1), self.anchors.theta, strict=True)))
 
     def narrow(self, sites: slice) -> Self:

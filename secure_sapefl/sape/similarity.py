@@ -3,6 +3,7 @@
 Shapes: G sites, J peer models, P weights, m rows of the site's own data, K classes.
 """
 
+from collections.abc import Callable
 from typing import Literal
 
 import torch
@@ -13,11 +14,17 @@ OutputForm = Literal["flattened", "per_sample"]
 
 
 def clipped_cosine(a: Tensor, b: Tensor) -> Tensor:
-    """max(0, cos(a, b)) along the last dimension; a zero vector is like nothing, and never NaN."""
-    norms = vector_norm(a, dim=-1) * vector_norm(b, dim=-1)
-    tiny = torch.finfo(norms.dtype).tiny
-    cosine: Tensor = (a * b).sum(-1) / norms.clamp(min=tiny)
-    return cosine.clamp(min=0, max=1)
+    """max(0, cos(a, b)) along the last dimension."""
+    return _clipped((a * b).sum(-1), vector_norm(a, dim=-1) * vector_norm(b, dim=-1))
+
+
+def _clipped(products: Tensor, norms: Tensor) -> Tensor:
+    """max(0, products / norms). A vector that is zero, or too large to have a norm, is like nothing: 0, never NaN.
+
+    `relu` and not `clamp`, whose gradient at a cosine of 0 is one-sided: it would throw a zero vector to infinity.
+    """
+    cosine = torch.relu(products / norms.clamp(min=torch.finfo(norms.dtype).tiny))
+    return cosine.clamp(max=1).nan_to_num(nan=0)
 
 
 def vartheta(a: Tensor, b: Tensor) -> Tensor:
@@ -45,14 +52,19 @@ def weight_similarity(own: Tensor, peers: Tensor) -> Tensor:
 
     S^_cj = 1 - vartheta(theta_c, theta_j)
     """
-    norms = torch.outer(vector_norm(own, dim=1), vector_norm(peers, dim=1))
-    tiny = torch.finfo(norms.dtype).tiny
-    return (own @ peers.T / norms.clamp(min=tiny)).clamp(min=0, max=1)
+    return _clipped(own @ peers.T, torch.outer(vector_norm(own, dim=1), vector_norm(peers, dim=1)))
 
 
-def combined_similarity(output: Tensor, weight: Tensor, influence: float) -> Tensor:
-    """S_cj = influence * S~_cj + (1 - influence) * S^_cj (Eq. 9)."""
-    return influence * output + (1 - influence) * weight
+def combined(influence: float, output: Callable[[], Tensor], weight: Callable[[], Tensor]) -> Tensor:
+    """influence * output + (1 - influence) * weight, the mixture of Eq. 6 and Eq. 9.
+
+    At an end the other part is not computed: influence 0 reads no data, influence 1 no weights.
+    """
+    if influence == 0:
+        return weight()
+    if influence == 1:
+        return output()
+    return influence * output() + (1 - influence) * weight()
 
 
 def similarity_scores(similarity: Tensor, received: Tensor) -> Tensor:
