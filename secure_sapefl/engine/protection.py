@@ -1,7 +1,13 @@
-"""How a simulated study is protected. Each kind is a type that knows its sites' codec and its server's adder."""
+"""How a simulated study is protected. Each kind is a type that knows its sites' codec and its server's adder.
+
+What the server is given to make adders from is bound to public values alone, never to the protection itself: nothing
+that can be reached from a `Server` leads to a key.
+"""
 
 import os
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 from sapefl_crypto import Aggregator, CohortKey, Parameters
 from secure_sapefl.algorithms.base import Algorithm, Homomorphic
@@ -10,6 +16,7 @@ from secure_sapefl.engine.workers import InlineProtector, ProcessProtector, Prot
 from secure_sapefl.errors import BadInput
 from secure_sapefl.protocol.codec import Adder, CkksCodec, Codec
 from secure_sapefl.protocol.plaintext import PlaintextAdder, PlaintextCodec
+from secure_sapefl.protocol.server import AdderFactory
 from secure_sapefl.protocol.study import Study
 
 
@@ -22,14 +29,8 @@ class Plaintext:
     def codec(self) -> Codec:
         return PlaintextCodec(self.params.max_abs_value)
 
-    def adder(self, study: Study, round_index: int) -> Adder:
-        return PlaintextAdder(
-            self.params,
-            study=study.name,
-            round_index=round_index,
-            length=study.parameters,
-            max_score=study.max_score,
-        )
+    def adders(self, study: Study) -> AdderFactory:
+        return partial(_adder, PlaintextAdder, self.params, study)
 
     def protector(self) -> Protector:
         return InlineProtector(self.codec())
@@ -46,14 +47,8 @@ class Ckks:
     def codec(self) -> Codec:
         return CkksCodec(self.key)
 
-    def adder(self, study: Study, round_index: int) -> Adder:
-        return Aggregator(
-            self.params,
-            study=study.name,
-            round_index=round_index,
-            length=study.parameters,
-            max_score=study.max_score,
-        )
+    def adders(self, study: Study) -> AdderFactory:
+        return partial(_adder, Aggregator, self.params, study)
 
     def protector(self) -> Protector:
         return ProcessProtector(self.key, self.workers) if self.workers else InlineProtector(self.codec())
@@ -73,6 +68,10 @@ def protection_for(name: ProtectionName, algorithm: Algorithm, cohort: int, work
             "Use --protection plaintext, and say so where you report the result."
         )
     return Ckks(params, CohortKey.generate(params), _workers(workers))
+
+
+def _adder(kind: Callable[..., Adder], params: Parameters, study: Study, round_index: int) -> Adder:
+    return kind(params, study=study.name, round_index=round_index, length=study.parameters, max_score=study.max_score)
 
 
 def _workers(asked: int | None) -> int:

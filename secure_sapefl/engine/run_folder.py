@@ -11,6 +11,7 @@ import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from pickle import UnpicklingError
 from typing import Any
 
 import torch
@@ -19,6 +20,8 @@ from torch import Tensor
 from secure_sapefl.config import Config
 from secure_sapefl.engine.result import Result, RoundRecord
 from secure_sapefl.errors import BadInput, OutputFailed
+
+_DAMAGE = (OSError, RuntimeError, EOFError, UnpicklingError, ValueError, KeyError, TypeError)  # as readers report it
 
 
 class RunFolder:
@@ -36,7 +39,7 @@ class RunFolder:
             )
         folder = cls(path)
         with writing(path):
-            folder._checkpoint.parent.mkdir(parents=True, exist_ok=True)
+            path.mkdir(parents=True, exist_ok=True)
             write_whole(path / "config.toml", config.to_toml().encode())
         return folder
 
@@ -52,22 +55,29 @@ class RunFolder:
         with writing(self.path):
             with self._rounds.open("a", encoding="utf-8") as file:
                 file.write(json.dumps(record.to_json()) + "\n")
-            temporary = self._checkpoint.with_suffix(".new")
-            torch.save({"round": record.round_index, "tensors": dict(tensors)}, temporary)
-            temporary.replace(self._checkpoint)
+            self._checkpoint.parent.mkdir(exist_ok=True)
+            with replacing(self._checkpoint) as temporary:
+                torch.save({"round": record.round_index, "tensors": dict(tensors)}, temporary)
 
     def load(self) -> tuple[list[RoundRecord], dict[str, Tensor]]:
         """Records and tensors after the last round that was saved whole; later lines are removed."""
         if not self._checkpoint.exists():
             self._rounds.unlink(missing_ok=True)
             return [], {}
-        saved = torch.load(self._checkpoint, weights_only=True)
-        lines = self._rounds.read_text(encoding="utf-8").splitlines()[: saved["round"] + 1]
+        try:
+            saved = torch.load(self._checkpoint, weights_only=True)
+            lines = self._rounds.read_text(encoding="utf-8").splitlines()[: saved["round"] + 1]
+            records = [RoundRecord.from_json(json.loads(line)) for line in lines]
+        except _DAMAGE as error:
+            raise self._damaged(f"{type(error).__name__} while reading it") from None
         if len(lines) != saved["round"] + 1:
-            raise BadInput(f"{self._rounds} has lost lines; this run cannot go on. Start it again with another --out.")
+            raise self._damaged(f"{self._rounds.name} has lost lines")
         with writing(self.path):
             write_whole(self._rounds, "".join(line + "\n" for line in lines).encode())
-        return [RoundRecord.from_json(json.loads(line)) for line in lines], saved["tensors"]
+        return records, saved["tensors"]
+
+    def _damaged(self, what: str) -> BadInput:
+        return BadInput(f"{self.path} is damaged ({what}); this run cannot go on. Start it again with another --out.")
 
     def finish(self, result: Result) -> None:
         with writing(self.path):
@@ -76,13 +86,19 @@ class RunFolder:
 
 def write_whole(path: Path, content: bytes) -> None:
     """The file with all of ``content``, or the file as it was."""
+    with replacing(path) as temporary:
+        temporary.write_bytes(content)
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[Path]:
+    """Where to write what is to take the place of ``path``; it does so when all went well, and is gone when not."""
     temporary = path.with_name(path.name + ".new")
     try:
-        temporary.write_bytes(content)
+        yield temporary
         temporary.replace(path)
-    except OSError:
+    finally:
         temporary.unlink(missing_ok=True)
-        raise
 
 
 @contextmanager

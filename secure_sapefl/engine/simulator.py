@@ -75,7 +75,7 @@ class Simulation:
         self._protection = protection_for(config.protection, self._algorithm, self._study.cohort_size, config.workers)
         self._codec = self._protection.codec()
         self._relayed: dict[SiteId, SealedModel] = {}
-        self._server = Server(self._study, lambda t: self._protection.adder(self._study, t), self._relayed)
+        self._server = Server(self._study, self._protection.adders(self._study), self._relayed)
         self._theta_global = self._sites.theta_initial
         self._last_upload = torch.full((len(self._sites.names),), -1)
         self._records: list[RoundRecord] = []
@@ -104,6 +104,7 @@ class Simulation:
         self._records = list(records)
         self._theta_global = tensors.pop("theta_global").to(self._device)
         self._last_upload = tensors.pop("last_upload")
+        self._log.matrix = tensors.pop("similarity").numpy()
         self._sites.state = tensors
         if not self._algorithm.relays_models:
             return
@@ -115,6 +116,7 @@ class Simulation:
 
     def _tensors(self) -> dict[str, Tensor]:
         kept = {"theta_global": self._theta_global.cpu(), "last_upload": self._last_upload}
+        kept["similarity"] = torch.from_numpy(self._log.matrix)
         return {**self._sites.state, **kept}
 
     def _round(self, round_index: int, protector: Protector) -> RoundRecord:
@@ -170,7 +172,10 @@ class Simulation:
     def _peers(self, invitations: Sequence[Invitation]) -> tuple[tuple[SiteId, ...], Peers]:
         if not self._algorithm.relays_models:
             return (), Peers.nobody(len(invitations), self._sites.theta_initial)
-        return open_peers(invitations, self._sites.theta_initial, self._codec, self._study.name)
+        owners, peers, refusals = open_peers(invitations, self._sites.theta_initial, self._codec, self._study.name)
+        for refusal in refusals:
+            self._server.refuse(refusal.site, refusal.reason)
+        return owners, peers
 
     def _result(self) -> Result:
         config = self.config

@@ -1,11 +1,14 @@
 """Encryption in other processes while this one trains.
 
 SEAL's Python calls hold the interpreter lock, so threads would not help. Workers are spawned (forking a process in
-which torch has threads is unsafe) and are handed the key once, over the pipe that starts them.
+which torch has threads is unsafe), are handed the key once, over the pipe that starts them, and do not outlive the
+process that handed it to them, however that one ends.
 """
 
+import os
 from concurrent.futures import Future, ProcessPoolExecutor
-from multiprocessing import get_context
+from multiprocessing import get_context, parent_process
+from threading import Thread
 from types import TracebackType
 from typing import Protocol, Self
 
@@ -69,7 +72,16 @@ class ProcessProtector:
 
 def _hold_key(secret: bytes) -> None:
     global _codec
+    Thread(target=_end_with_parent, daemon=True).start()
     _codec = CkksCodec(CohortKey.from_secret(secret))
+
+
+def _end_with_parent() -> None:
+    """A killed parent cannot shut its pool down, and the pool's pipe stays open: its workers hold both ends."""
+    parent = parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
 
 
 def _protect(answer: Answer, study: str, round_index: int) -> RoundUpload:

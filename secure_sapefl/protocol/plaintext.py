@@ -25,7 +25,7 @@ class PlaintextCodec:
     max_abs_value: float
 
     def encrypt(self, vector: Vector, *, study: str, round_index: int, sender: str) -> bytes:
-        if not np.isfinite(vector).all() or np.abs(vector).max(initial=0) > self.max_abs_value:
+        if not within(vector, self.max_abs_value):
             raise ValueRejected(
                 f"Site {sender!r}, round {round_index}: an update must be finite and within ±{self.max_abs_value:g}."
             )
@@ -75,6 +75,8 @@ class PlaintextAdder:
             raise FrameRejected(f"{who}: already counted; a sender counts once a round.")
         if len(vector) != len(self._sum):
             raise FrameRejected(f"{who}: {len(vector)} values, the study's model has {len(self._sum)}.")
+        if not within(vector, self._params.max_abs_value):
+            raise FrameRejected(f"{who}: an update must be within ±{self._params.max_abs_value:g}.")
         try:
             weight = quantise_score(score, self._max_score, self._params.weight_bits)
         except ValueRejected as error:
@@ -86,6 +88,11 @@ class PlaintextAdder:
         weights = {sender: weight for sender, weight in self._weights.items() if weight > 0}
         mean = self._sum / sum(weights.values()) if weights else np.empty(0)
         return PlaintextSum(self._study, self._round, mean.astype(np.float32), weights)
+
+
+def within(vector: Vector, bound: float) -> bool:
+    """Finite and inside ±bound; NaN is inside nothing."""
+    return bool(np.abs(vector).max(initial=0) <= bound)
 
 
 def pack(vector: Vector, *, study: str, round_index: int, sender: str) -> bytes:

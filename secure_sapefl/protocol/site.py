@@ -13,9 +13,12 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from sapefl_crypto.errors import FrameRejected
 from secure_sapefl.algorithms.base import Algorithm, Contribution, Peers, SiteGroup
 from secure_sapefl.protocol.codec import Codec, Vector
 from secure_sapefl.protocol.messages import Invitation, Refusal, RoundOutcome, RoundUpload, SealedModel, SiteId
+
+_LARGEST_WEIGHT = 1e3  # three layers of such weights still answer in float32; NaN in one peer must not reach another
 
 
 def absorb(theta_global: Tensor, outcome: RoundOutcome, codec: Codec, study: str) -> Tensor:
@@ -28,22 +31,39 @@ def absorb(theta_global: Tensor, outcome: RoundOutcome, codec: Codec, study: str
 
 def open_peers(
     invitations: Sequence[Invitation], theta_initial: Tensor, codec: Codec, study: str
-) -> tuple[tuple[SiteId, ...], Peers]:
-    """The peers of a group of sites, each model opened once: their names, and who was given which.
+) -> tuple[tuple[SiteId, ...], Peers, tuple[Refusal, ...]]:
+    """The peers of a group of sites, each model opened once: their names, who was given which, whose was no good.
 
-    A peer without a model stands where everybody started.
+    A peer without a model stands where everybody started. One whose model does not open or is not a model of this
+    study is left out: the server cannot look inside, so its peers must.
     """
     sealed = {model.sender: model for invitation in invitations for model in invitation.models}
     names = tuple(sorted({name for invitation in invitations for name in invitation.peers}))
+    column = {name: j for j, name in enumerate(names)}
     models = theta_initial.repeat(max(len(names), 1), 1)
-    for j, name in enumerate(names):
-        if (one := sealed.get(name)) is not None:
-            vector = codec.open(one.blob, study=study, round_index=one.round_index, sender=one.sender)
-            models[j] = torch.from_numpy(vector).to(models.device)
     received = torch.zeros((len(invitations), len(models)), dtype=torch.bool)
     for g, invitation in enumerate(invitations):
-        received[g, [names.index(name) for name in invitation.peers]] = True
-    return names, Peers(models, received.to(models.device))
+        received[g, [column[name] for name in invitation.peers]] = True
+    refusals = []
+    for name in sorted(sealed.keys() & column.keys()):
+        try:
+            vector = _opened(sealed[name], codec, study, len(theta_initial))
+        except FrameRejected as error:
+            refusals.append(Refusal(name, f"its model was left out by its peers. {error}"))
+            received[:, column[name]] = False
+        else:
+            models[column[name]] = torch.from_numpy(vector).to(models.device)
+    return names, Peers(models, received.to(models.device)), tuple(refusals)
+
+
+def _opened(sealed: SealedModel, codec: Codec, study: str, parameters: int) -> Vector:
+    vector = codec.open(sealed.blob, study=study, round_index=sealed.round_index, sender=sealed.sender)
+    who = f"Site {sealed.sender!r}, round {sealed.round_index}"
+    if len(vector) != parameters:
+        raise FrameRejected(f"{who}: {len(vector)} values, the study's model has {parameters}.")
+    if np.abs(vector).max() > _LARGEST_WEIGHT:
+        raise FrameRejected(f"{who}: a weight is beyond ±{_LARGEST_WEIGHT:g}; such a model answers with infinity.")
+    return vector
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
