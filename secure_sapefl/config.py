@@ -50,6 +50,7 @@ class Config(Settings):
     engine: Literal["batched", "sequential"] = "batched"
     group_size: int | None = Field(None, ge=1)
     peers_per_client: int | None = Field(None, ge=1)
+    threads: int | None = Field(None, ge=1)
     workers: int | None = Field(None, ge=0)
     data_dir: Path | None = None
     label: str | None = None

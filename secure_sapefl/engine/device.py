@@ -1,6 +1,8 @@
 """Where tensors live, and how many sites are handled at a time."""
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import torch
 
@@ -19,6 +21,21 @@ def resolve_device(name: str) -> torch.device:
     if device.type == "cuda" and (device.index or 0) >= torch.cuda.device_count():
         raise BadInput(f"Device {name!r} was asked for and is not there. Use --device auto or --device cpu.")
     return device
+
+
+@contextmanager
+def cpu_threads(asked: int | None) -> Iterator[None]:
+    """Torch on all cores but one, which is left to encryption.
+
+    The default does not depend on the protection: sums are rounded differently by another number of threads, and an
+    encrypted run and its plaintext twin are to give the same bits.
+    """
+    before = torch.get_num_threads()
+    torch.set_num_threads(asked or max(1, (os.cpu_count() or 1) - 1))
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
 
 
 def free_bytes(device: torch.device) -> int:

@@ -75,4 +75,4 @@ def _adder(kind: Callable[..., Adder], params: Parameters, study: Study, round_i
 
 
 def _workers(asked: int | None) -> int:
-    return max(1, (os.cpu_count() or 1) - 1) if asked is None else asked
+    return max(1, (os.cpu_count() or 1) // 2) if asked is None else asked

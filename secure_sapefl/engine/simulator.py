@@ -16,7 +16,7 @@ from secure_sapefl.algorithms.base import Algorithm, Peers, StudyFacts
 from secure_sapefl.algorithms.registry import algorithm as find_algorithm
 from secure_sapefl.config import Config
 from secure_sapefl.data import build_federation
-from secure_sapefl.engine.device import group_size, make_trainer, resolve_device
+from secure_sapefl.engine.device import cpu_threads, group_size, make_trainer, resolve_device
 from secure_sapefl.engine.protection import protection_for
 from secure_sapefl.engine.result import Result, RoundRecord, Traffic, versions
 from secure_sapefl.engine.run_folder import RunFolder
@@ -84,7 +84,7 @@ class Simulation:
         self.config = config.model_copy(update={"clients": len(self._sites.names), "options": options})
 
     def run(self, folder: RunFolder | None = None, on_round: OnRound | None = None) -> Result:
-        with self._protection.protector() as protector:
+        with cpu_threads(self.config.threads), self._protection.protector() as protector:
             for round_index in range(len(self._records), self.config.rounds):
                 record = self._round(round_index, protector)
                 self._records.append(record)
