@@ -14,7 +14,8 @@ from secure_sapefl.algorithms.base import Algorithm, Homomorphic
 from secure_sapefl.config import ProtectionName
 from secure_sapefl.engine.workers import InlineProtector, ProcessProtector, Protector
 from secure_sapefl.errors import BadInput
-from secure_sapefl.protocol.codec import Adder, CkksCodec, Codec
+from secure_sapefl.protocol.codec import Adder, Codec
+from secure_sapefl.protocol.encrypted import CkksCodec
 from secure_sapefl.protocol.plaintext import PlaintextAdder, PlaintextCodec
 from secure_sapefl.protocol.server import AdderFactory
 from secure_sapefl.protocol.study import Study
