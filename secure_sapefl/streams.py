@@ -18,6 +18,12 @@ class Purpose(IntEnum):
     PERSONAL_BATCHES = 4
     CHOOSE_PEERS = 5
     SIMILARITY_ROWS = 6
+    FINE_TUNING = 7
+    META_BATCHES = 8
+    CURVATURE_BATCHES = 9
+    ALIGNMENT_BATCHES = 10
+    FISHER_BATCHES = 11
+    FIRST_CLUSTER = 12
 
 
 def stream(seed: int, purpose: Purpose, *, round_index: int = 0, site: int = 0) -> np.random.Generator:

@@ -6,7 +6,7 @@ handles any number of sites side by side: row g of every tensor belongs to site 
 group of one.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
@@ -18,9 +18,9 @@ from torch import Tensor
 from secure_sapefl.config import Settings
 from secure_sapefl.stopwatch import Stopwatch
 from secure_sapefl.streams import Purpose
-from secure_sapefl.training.objective import LocalLoss, Objective
+from secure_sapefl.training.objective import Batch, LocalLoss, Objective, Proximal
 from secure_sapefl.training.plan import Plan, Shard, plan_batches
-from secure_sapefl.training.trainer import Trainer
+from secure_sapefl.training.trainer import Trainer, batches
 
 
 class Homomorphic(Enum):
@@ -33,7 +33,10 @@ class Homomorphic(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Peers:
-    """Personal models a group received: ``received[g, j]`` says whether site g was given model j (never its own)."""
+    """Personal models a group received: ``received[g, j]`` says whether site g was given model j (never its own).
+
+    Who was given what is known to the host, so the mask may stay in main memory while the models are on a device.
+    """
 
     models: Tensor  # [J, P]
     received: Tensor  # bool [G, J]
@@ -68,6 +71,11 @@ class SiteGroup:
     def size(self) -> int:
         return len(self.shard)
 
+    @property
+    def row_counts(self) -> Tensor:
+        """n_c, [G]."""
+        return torch.tensor(self.shard.sizes, dtype=torch.float32, device=self.theta_global.device)
+
     def everywhere(self, theta: Tensor) -> Tensor:
         """One model [P] as the row of every site, [G, P], without a copy."""
         return theta.expand(self.size, -1)
@@ -80,6 +88,14 @@ class SiteGroup:
     def train_local(self) -> Tensor:
         """``theta_local``: a copy of the global model trained on the plain local loss."""
         return self.train(self.everywhere(self.theta_global), LocalLoss(), Purpose.LOCAL_BATCHES)
+
+    def proximal(self, anchor: Tensor, strength: float) -> Proximal:
+        """L_c + strength/2 * ||theta - anchor||^2, the same strength at every site."""
+        return Proximal(anchor, torch.full((self.size,), strength, device=anchor.device))
+
+    def steps(self, purpose: Purpose, epochs: int | None = None) -> Iterator[tuple[int, Batch]]:
+        """The batches of E epochs one by one, for methods with steps of their own: (active sites, batch)."""
+        return batches(self.shard, self._plan(purpose, self.local_epochs if epochs is None else epochs))
 
     def _plan(self, purpose: Purpose, epochs: int) -> Plan:
         return plan_batches(self.shard.sizes, self.streams(purpose), epochs=epochs, batch_size=self.batch_size)

@@ -1,7 +1,5 @@
 """FedAvg (McMahan et al., AISTATS 2017): average locally trained copies of one model, weighted by n_c."""
 
-import torch
-
 from secure_sapefl.algorithms.base import Algorithm, Contribution, Homomorphic, NoOptions, SiteGroup, no_state
 
 
@@ -9,8 +7,7 @@ def site_round(group: SiteGroup, _: NoOptions) -> Contribution:
     """theta_G <- theta_G + sum_c n_c (theta_local_c - theta_G) / sum_c n_c, the same mean as of the models."""
     with group.clock.phase("local"):
         theta_local = group.train_local()
-    rows = torch.tensor(group.shard.sizes, dtype=torch.float32, device=theta_local.device)
-    return Contribution(state={}, update=theta_local - group.theta_global, score=rows)
+    return Contribution(state={}, update=theta_local - group.theta_global, score=group.row_counts)
 
 
 ALGORITHM = Algorithm(

@@ -4,12 +4,22 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final
 
-from secure_sapefl.algorithms import fedavg, local, sapefl
+from secure_sapefl.algorithms import ditto, fedavg, fedavg_ft, fedprox, local, sapefl
 from secure_sapefl.algorithms.base import Algorithm
 from secure_sapefl.errors import UnknownName
 
 ALGORITHMS: Final[Mapping[str, Algorithm]] = MappingProxyType(
-    {algorithm.name: algorithm for algorithm in (local.ALGORITHM, fedavg.ALGORITHM, sapefl.ALGORITHM)}
+    {
+        module.ALGORITHM.name: module.ALGORITHM
+        for module in (
+            local,
+            fedavg,
+            fedavg_ft,
+            fedprox,
+            ditto,
+            sapefl,
+        )
+    }
 )
 
 

@@ -6,11 +6,11 @@ gradient in closed form. A test holds them to the same models.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Protocol
+from dataclasses import dataclass, replace
+from typing import Protocol, Self
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn.utils import parameters_to_vector, vector_to_parameters
 
 from secure_sapefl.models import Model
@@ -25,9 +25,17 @@ class Trainer(Protocol):
     def train(self, theta: Tensor, shard: Shard, plan: Plan, objective: Objective, lr: float) -> Tensor:
         """SGD along ``plan`` from ``theta`` [G, P]; returns new weights, leaves ``theta`` alone."""
 
+    def gradient(self, theta: Tensor, batch: Batch, objective: Objective) -> Tensor:
+        """The objective's gradient at ``theta`` [G, P] on one batch a site, [G, P]: for methods with steps of their
+        own."""
+
+    def of(self, model: Model) -> Self:
+        """The same way of training another model, such as the body or the head alone."""
+
 
 def batches(shard: Shard, plan: Plan) -> Iterator[tuple[int, Batch]]:
     """The plan's steps with their rows gathered: (active sites, batch)."""
+    plan = plan.to(shard.x.device)
     first = torch.tensor(shard.starts, device=plan.rows.device).view(1, -1, 1)
     position = plan.rows + first
     for t, active in enumerate(plan.active):
@@ -42,6 +50,17 @@ class BatchedTrainer:
 
     model: Model
     stack_bytes: int | None = 8 << 20
+
+    def of(self, model: Model) -> Self:
+        return replace(self, model=model)
+
+    def gradient(self, theta: Tensor, batch: Batch, objective: Objective) -> Tensor:
+        weights = [view.requires_grad_() for view in self.model.views(theta.detach())]
+        loss = objective.loss(self.model.apply(weights, batch.x), batch)
+        gradients = torch.autograd.grad(loss.sum(), weights)
+        total = torch.cat([gradient.flatten(1) for gradient in gradients], 1)
+        pull = objective.weight_pull(theta)
+        return total if pull is None else total + pull.dense(theta)
 
     def train(self, theta: Tensor, shard: Shard, plan: Plan, objective: Objective, lr: float) -> Tensor:
         theta = theta.clone(memory_format=torch.contiguous_format)
@@ -70,22 +89,43 @@ class BatchedTrainer:
 class SequentialTrainer:
     model: Model
 
+    def of(self, model: Model) -> Self:
+        return replace(self, model=model)
+
     def train(self, theta: Tensor, shard: Shard, plan: Plan, objective: Objective, lr: float) -> Tensor:
+        plan = plan.to(theta.device)
         return torch.stack([self._train_site(g, theta[g], shard, plan, objective, lr) for g in range(len(shard))])
 
+    def gradient(self, theta: Tensor, batch: Batch, objective: Objective) -> Tensor:
+        return torch.stack([self._site_gradient(g, theta[g], batch, objective) for g in range(len(theta))])
+
     def _train_site(self, g: int, theta: Tensor, shard: Shard, plan: Plan, objective: Objective, lr: float) -> Tensor:
-        module = self.model.module().to(theta.device)
-        vector_to_parameters(theta.clone(), module.parameters())
+        module = self._module(theta)
         optimizer = torch.optim.SGD(module.parameters(), lr=lr)
         x, y = shard.site(g)
         objective = objective.narrow(slice(g, g + 1))
         for t in range(sum(active > g for active in plan.active)):
             kept = plan.weight[t, g] > 0
             rows = plan.rows[t, g][kept]
-            batch = Batch(x[rows][None], y[rows][None], rows[None], plan.weight[t, g][kept][None])
-            loss = objective.loss(module(x[rows])[None], batch)
-            penalty = objective.weight_penalty(parameters_to_vector(module.parameters())[None])
             optimizer.zero_grad()
-            (loss if penalty is None else loss + penalty).sum().backward()
+            _backward(module, Batch(x[rows][None], y[rows][None], rows[None], plan.weight[t, g][kept][None]), objective)
             optimizer.step()
         return parameters_to_vector(module.parameters()).detach()
+
+    def _site_gradient(self, g: int, theta: Tensor, batch: Batch, objective: Objective) -> Tensor:
+        module, kept = self._module(theta), batch.weight[g] > 0
+        own = Batch(*(part[g][kept][None] for part in (batch.x, batch.y, batch.rows, batch.weight)))
+        _backward(module, own, objective.narrow(slice(g, g + 1)))
+        return torch.cat([p.grad.flatten() for p in module.parameters() if p.grad is not None])
+
+    def _module(self, theta: Tensor) -> nn.Module:
+        module = self.model.module().to(theta.device)
+        vector_to_parameters(theta.clone(), module.parameters())
+        return module
+
+
+def _backward(module: nn.Module, batch: Batch, objective: Objective) -> None:
+    """Leave the gradient of one site's whole objective in the module, all of it from autograd."""
+    loss = objective.loss(module(batch.x[0])[None], batch)
+    penalty = objective.weight_penalty(parameters_to_vector(module.parameters())[None])
+    (loss if penalty is None else loss + penalty).sum().backward()  # type: ignore[no-untyped-call]
