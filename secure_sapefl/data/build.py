@@ -65,7 +65,7 @@ def _check(*, clients: int | None, partition: str | None, kappa: float, seed: in
         raise BadInput(f"clients is {clients}, expected at least 1.")
     if not 0 < kappa <= LARGEST_KAPPA:
         raise BadInput(
-            f"kappa is {kappa}, expected a number above 0 and at most {LARGEST_KAPPA:g}: small is skewed, large is even."
+            f"kappa is {kappa}, expected above 0 and at most {LARGEST_KAPPA:g}: small is skewed, large is even."
         )
     if seed < 0:
         raise BadInput(f"seed is {seed}, expected 0 or more.")

@@ -120,43 +120,35 @@ def _shares(
     table: Table, units: Units, home: NDArray[np.int64], clients: int, rng: np.random.Generator
 ) -> tuple[Share, ...]:
     for part, minimum in enumerate(minimum_rows(table)):
-        _top_up(table, units, home, np.flatnonzero(units.part == part), clients, minimum, rng)
+        mine = np.flatnonzero(units.part == part)
+        home[mine] = _topped_up(home[mine], units.size[mine], clients, minimum, rng)
     owner = home[units.of_row]
     digits = len(str(clients - 1))
     return tuple(Share(name=f"client-{c:0{digits}d}", rows=np.flatnonzero(owner == c)) for c in range(clients))
 
 
-def _top_up(
-    table: Table,
-    units: Units,
-    home: NDArray[np.int64],
-    members: NDArray[np.int64],
-    clients: int,
-    minimum: int,
-    rng: np.random.Generator,
-) -> None:
-    """Move units, in place, from the client with most rows until nobody is below the minimum.
+def _topped_up(
+    home: NDArray[np.int64], size: NDArray[np.int64], clients: int, minimum: int, rng: np.random.Generator
+) -> NDArray[np.int64]:
+    """Move units from the client with most rows until nobody is below the minimum.
 
     A client never gives what would bring it below the minimum itself, so every move makes progress.
     """
-    whole = 1 if table.split is not None else MINIMUM_UNITS
-    size = units.size[members]
+    home = home.copy()
     while True:
-        rows = np.bincount(home[members], weights=size, minlength=clients)
-        count = np.bincount(home[members], minlength=clients)
-        short = (rows < minimum) | (count < whole)
+        rows = np.bincount(home, weights=size, minlength=clients)
+        count = np.bincount(home, minlength=clients)
+        short = (rows < minimum) | (count < MINIMUM_UNITS)
         if not short.any():
-            return
-        owner = home[members]
-        spare = np.flatnonzero((rows[owner] - size >= minimum) & (count[owner] > whole))
+            return home
+        spare = np.flatnonzero((rows[home] - size >= minimum) & (count[home] > MINIMUM_UNITS))
         if len(spare) == 0:
             raise BadInput(
-                f"{table.source}: its segments cannot be divided among {clients} clients with at least "
-                f"{minimum} rows each. Ask for fewer clients."
+                f"The segments cannot be divided among {clients} clients with at least {minimum} rows each. "
+                "Ask for fewer clients."
             )
-        richest = owner[spare[np.argmax(rows[owner[spare]])]]
-        gift = rng.choice(spare[owner[spare] == richest])
-        home[members[gift]] = np.argmax(short)
+        richest = home[spare[np.argmax(rows[home[spare]])]]
+        home[rng.choice(spare[home[spare] == richest])] = np.argmax(short)
 
 
 def _check_divisible(table: Table, share: Share) -> None:
