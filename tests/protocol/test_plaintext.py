@@ -1,0 +1,56 @@
+"""The twin without encryption must behave as the encrypted path does, or comparing the two says nothing."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sapefl_crypto import Aggregate, Aggregator, CohortKey, Parameters
+from sapefl_crypto.errors import FrameRejected
+from secure_sapefl.protocol.plaintext import PlaintextAdder, PlaintextCodec, pack, unpack
+
+PARAMS = Parameters(max_clients=4)
+ABOUT = {"study": "s", "round_index": 3}
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.integers(0, 2**32 - 1), st.lists(st.floats(0, 2), min_size=1, max_size=4))
+def test_it_says_what_the_encrypted_path_says(key: CohortKey, seed: int, scores: list[float]) -> None:
+    """Same weights to the last integer, same mean to the error the parameters promise."""
+    updates = np.random.default_rng(seed).uniform(-8, 8, (len(scores), 20)).astype(np.float32)
+    codec = PlaintextCodec(8.0)
+    clear = PlaintextAdder(PARAMS, **ABOUT, length=20, max_score=2.0)
+    hidden = Aggregator(PARAMS, **ABOUT, length=20, max_score=2.0)
+    for name, update, score in zip("abcd", updates, scores, strict=False):
+        clear.add(codec.encrypt(update, **ABOUT, sender=name), score)
+        hidden.add(key.encrypt(update, **ABOUT, sender=name), score)
+    plain, encrypted = clear.finish(), hidden.finish()
+    assert plain.weights == encrypted.weights
+    mean = codec.decrypt(plain.to_bytes(), **ABOUT)
+    decrypted = key.decrypt(Aggregate.from_bytes(encrypted.to_bytes()), **ABOUT)
+    if mean is None or decrypted is None:
+        assert mean is decrypted is None
+    else:
+        np.testing.assert_allclose(mean, decrypted, atol=PARAMS.max_error + 1e-6, rtol=0)
+
+
+@given(st.text(max_size=20), st.integers(0, 2**32 - 1), st.text(min_size=1, max_size=20), st.integers(0, 50))
+def test_a_frame_gives_back_what_was_put_in(study: str, round_index: int, sender: str, length: int) -> None:
+    vector = np.linspace(-1, 1, length, dtype=np.float32)
+    owner, back = unpack(pack(vector, study=study, round_index=round_index, sender=sender), study=study,
+                         round_index=round_index)  # fmt: skip
+    assert owner == sender
+    np.testing.assert_array_equal(back, vector)
+
+
+@given(st.binary(max_size=100))
+def test_any_other_bytes_are_one_kind_of_error(data: bytes) -> None:
+    with pytest.raises(FrameRejected):
+        unpack(data, study="s", round_index=3)
+
+
+def test_a_sealed_model_does_not_pass_for_another_sites() -> None:
+    codec = PlaintextCodec(8.0)
+    blob = codec.seal(np.ones(3, np.float32), **ABOUT, sender="a")
+    with pytest.raises(FrameRejected, match="'a'"):
+        codec.open(blob, **ABOUT, sender="b")
