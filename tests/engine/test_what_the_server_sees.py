@@ -1,0 +1,198 @@
+"""Record everything a server is handed over a whole run, and look in it for what sites must keep to themselves.
+
+The recorder keeps the arguments and results of every call, and after every call all that can be reached from the
+server object: attributes, closures, bound arguments, its adder and what that has taken in. The plaintext run is the
+control: there the same search finds everything.
+"""
+
+import gc
+from collections.abc import Iterator
+from functools import partial
+from types import BuiltinFunctionType, CodeType, FunctionType, ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from sapefl_crypto import CohortKey, Parameters
+from secure_sapefl import Config, simulate
+from secure_sapefl.engine import simulator
+from secure_sapefl.engine.protection import Ckks
+from secure_sapefl.protocol.server import Server
+
+WINDOW = 16  # bytes of a vector that have to turn up for it to count as found
+ENCODINGS = ("<f4", ">f4", "<f8", ">f8", "<f2", ">f2")
+KEY_TYPES = {"CohortKey", "SecretRing", "Secret", "SecretKey", "KeyGenerator", "Decryptor", "Encryptor", "CkksCodec"}
+
+
+def reachable(*roots: object) -> Iterator[object]:
+    """All objects that lead from the roots, but not through classes, modules or a function's globals."""
+    seen: set[int] = set()
+    waiting: list[object] = list(roots)
+    alive = []  # so that no id is used twice while we look
+    while waiting:
+        one = waiting.pop()
+        if id(one) in seen or isinstance(one, type | ModuleType | CodeType | BuiltinFunctionType):
+            continue
+        seen.add(id(one))
+        alive.append(one)
+        yield one
+        if isinstance(one, FunctionType):
+            waiting += [one.__closure__, one.__defaults__, one.__kwdefaults__, one.__dict__]
+        else:
+            waiting += gc.get_referents(one)
+
+
+def as_bytes(one: object) -> bytes | None:
+    match one:
+        case bytes() | bytearray() | memoryview():
+            return bytes(one)
+        case str():
+            return one.encode("utf-8", "surrogatepass")
+        case np.ndarray():
+            return one.tobytes()
+        case torch.Tensor():
+            return one.detach().cpu().numpy().tobytes()
+    return None
+
+
+class Recording:
+    """What servers saw (`blobs`, `numbers`, `types`), and what sites held meanwhile (`secrets`, by kind)."""
+
+    def __init__(self) -> None:
+        self.blobs: set[bytes] = set()
+        self.numbers: set[float] = set()
+        self.types: set[str] = set()
+        self.calls: list[str] = []
+        self.secrets: dict[str, list[np.ndarray[Any, Any]]] = {"update": [], "personal": [], "mean": [], "global": []}
+        self.keys: list[CohortKey] = []
+
+    def saw(self, *roots: object) -> None:
+        for one in reachable(*roots):
+            self.types.add(type(one).__name__)
+            if isinstance(one, float):
+                self.numbers.add(one)
+            if blob := as_bytes(one):
+                self.blobs.add(blob)
+
+    def found(self) -> set[str]:
+        """The kinds of secret vectors of which a piece is among what was seen, in any encoding or as numbers."""
+        everything = b"\0\0".join(self.blobs)
+        return {
+            kind
+            for kind, vectors in self.secrets.items()
+            if any(piece in everything for vector in vectors for piece in pieces(vector))
+            or any(np.isin(distinctive(vector), list(self.numbers)).any() for vector in vectors)
+        }
+
+
+def distinctive(vector: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """Values that turn up nowhere by chance."""
+    return vector[(vector != 0) & (np.abs(vector) != 1)].astype(np.float64)
+
+
+def pieces(vector: np.ndarray[Any, Any]) -> Iterator[bytes]:
+    """Short runs of the vector's bytes, from several places where it is not zero."""
+    for encoding in ENCODINGS:
+        count = WINDOW // np.dtype(encoding).itemsize
+        places = np.flatnonzero(vector[: len(vector) - count])
+        for at in places[:: max(1, len(places) // 8)]:
+            run = vector[at : at + count]
+            if np.count_nonzero(run) == count:
+                yield run.astype(encoding).tobytes()
+
+
+def recorded_run(monkeypatch: pytest.MonkeyPatch, protection: str) -> Recording:
+    recording = Recording()
+
+    class Recorded(Server):
+        def __init__(self, *args: Any) -> None:
+            super().__init__(*args)
+            recording.saw(self, args)
+
+        def __getattribute__(self, name: str) -> Any:
+            value = super().__getattribute__(name)
+            if name.startswith("_") or not callable(value):
+                return value
+
+            def call(*args: Any, **kwargs: Any) -> Any:
+                answer = value(*args, **kwargs)
+                recording.calls.append(name)
+                recording.saw(self, args, kwargs, answer)
+                return answer
+
+            return call
+
+    def run_round(*args: Any) -> Any:
+        result = real_round(*args)
+        recording.secrets["update"] += list(result.contribution.update.numpy().copy())
+        recording.secrets["personal"] += list(result.contribution.shared.numpy().copy())
+        return result
+
+    def absorb(theta: Any, outcome: Any, codec: Any, study: str) -> Any:
+        after = real_absorb(theta, outcome, codec, study)
+        mean = codec.decrypt(outcome.aggregate, study=study, round_index=outcome.round_index)
+        recording.secrets["mean"].append(mean)
+        recording.secrets["global"].append(after.numpy().copy())
+        return after
+
+    def protection_for(*args: Any) -> Any:
+        chosen = real_protection(*args)
+        recording.keys += [chosen.key] if isinstance(chosen, Ckks) else []
+        return chosen
+
+    real_round, real_absorb, real_protection = simulator.run_round, simulator.absorb, simulator.protection_for
+    monkeypatch.setattr(simulator, "Server", Recorded)
+    monkeypatch.setattr(simulator, "run_round", run_round)
+    monkeypatch.setattr(simulator, "absorb", absorb)
+    monkeypatch.setattr(simulator, "protection_for", protection_for)
+    simulate(Config(clients=4, rounds=3, protection=protection, workers=0, local_epochs=1, data_options={"rows": 200}))
+    return recording
+
+
+def test_an_encrypted_run_shows_the_server_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen = recorded_run(monkeypatch, "ckks")
+    assert seen.calls.count("open_round") == seen.calls.count("close_round") == 3
+    assert seen.calls.count("accept") == 9
+    assert all(len(vectors) >= 3 for vectors in seen.secrets.values())
+    assert seen.found() == set()
+
+
+def test_an_encrypted_run_shows_the_server_no_key(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen = recorded_run(monkeypatch, "ckks")
+    (key,) = seen.keys
+    everything = b"\0\0".join(seen.blobs)
+    secret = key.export_secret()
+    assert not any(secret[at : at + WINDOW] in everything for at in range(40, len(secret) - WINDOW, WINDOW))
+    assert key._root.reveal() not in everything
+    assert seen.types & KEY_TYPES == set()
+    assert "Aggregator" in seen.types  # the search did go through the adder
+
+
+def test_the_same_search_finds_everything_in_a_plaintext_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    """theta_G itself is never sent, only the step that sites add to it."""
+    assert recorded_run(monkeypatch, "plaintext").found() == {"update", "personal", "mean"}
+
+
+class Slotted:
+    __slots__ = ("held",)
+
+    def __init__(self, held: object) -> None:
+        self.held = held
+
+    def use(self) -> object:
+        return self.held
+
+
+def test_the_search_finds_a_key_wherever_it_is_hidden() -> None:
+    key = CohortKey.generate(Parameters(max_clients=2))
+    hiding = [
+        Slotted(key), Slotted(key).use, lambda: key, partial(print, key), {"a": [({1: key},)]},
+        lambda _=key: None, iter([key]), Slotted(lambda: Slotted(key)),
+    ]  # fmt: skip
+    for place in hiding:
+        recording = Recording()
+        recording.saw(place)
+        assert "CohortKey" in recording.types
+        assert key._root.reveal() in recording.blobs
