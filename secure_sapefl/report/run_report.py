@@ -1,7 +1,39 @@
-"""The report of one run: plots and one self-contained page."""
+"""The report of a run: plots beside its numbers, and one self-contained page."""
 
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
+
+from secure_sapefl.engine.run_folder import write_whole
+from secure_sapefl.errors import OutputFailed
+from secure_sapefl.report.charts import charts_of
+from secure_sapefl.report.drawing import save_png
+from secure_sapefl.report.page import render_page
+from secure_sapefl.report.run import load_run
 
 
 def write_report(folder: Path) -> None:
     """Write `plots/*.png` and `report.html` into the folder of a finished run."""
+    run = load_run(folder)
+    plots = folder / "plots"
+    with _writing(plots):
+        plots.mkdir(exist_ok=True)
+        for chart in charts_of(run):
+            save_png(chart, plots / f"{chart.name}.png")
+    write_page((folder,), folder / "report.html")
+
+
+def write_page(folders: Sequence[Path], path: Path) -> None:
+    """Write one page about one or several finished runs; every folder is read before anything is written."""
+    page = render_page([load_run(folder) for folder in folders])
+    with _writing(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_whole(path, page.encode())
+
+
+@contextmanager
+def _writing(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise OutputFailed(f"Cannot write {path}: {error.strerror or error}. Choose another --out.") from None

@@ -1,0 +1,39 @@
+"""Numbers as people read them. What is not there is a dash."""
+
+import math
+from collections.abc import Callable
+
+from secure_sapefl.report.interval import Interval
+
+NOTHING = "–"
+
+
+def _or_dash(text: Callable[[float], str]) -> Callable[[float | None], str]:
+    return lambda value: NOTHING if value is None or math.isnan(value) else text(value)
+
+
+percent = _or_dash(lambda value: f"{100 * value:.1f} %")
+decimal = _or_dash(lambda value: f"{value:.3f}")
+share = _or_dash(lambda value: f"{100 * value:.1f}%")  # as CSS wants it
+points = _or_dash(lambda value: f"{100 * value:+.1f}".replace("-", "−"))
+seconds = _or_dash(lambda value: f"{value:.1f} s" if value >= 1 else f"{1000 * value:.0f} ms")
+
+
+@_or_dash
+def size(count: float) -> str:
+    for unit in ("B", "kB", "MB"):
+        if count < 1000:
+            return f"{count:.0f} {unit}" if unit == "B" else f"{count:.1f} {unit}"
+        count /= 1000
+    return f"{count:.2f} GB"
+
+
+def interval(value: Interval, form: Callable[[float | None], str]) -> str:
+    """``47.9 % to 55.5 %``, or why there is none."""
+    if value.low is None:
+        return "no site has it" if value.sites == 0 else "one site, no interval"
+    return f"{form(value.low)} to {form(value.high)}"
+
+
+def shorten(text: str, most: int = 16) -> str:
+    return text if len(text) <= most else text[: most - 1] + "…"

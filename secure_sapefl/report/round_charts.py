@@ -1,0 +1,154 @@
+"""What changes from round to round: accuracy, AUC, scores, peers."""
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.collections import LineCollection
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.ticker import FuncFormatter, MaxNLocator
+
+from secure_sapefl.metrics import Floats, Spread
+from secure_sapefl.report import formats
+from secure_sapefl.report.drawing import DASHES, FAINT, INK, MARKERS, SERIES, Chart
+from secure_sapefl.report.run import Run
+
+_MOST_POINTS = 20_000  # beyond this, the lines of single sites are drawn as pixels to keep the page small
+_MOST_MARKERS = 30
+
+
+def accuracy(run: Run) -> Chart:
+    own = [record.personal.accuracy for record in run.rounds]
+    everywhere = [record.everywhere.accuracy for record in run.rounds] if run.personal_differs else []
+    dashed = " Dashed: the global model, mean over sites." if everywhere else ""
+    return Chart(
+        name="accuracy",
+        title="Accuracy over rounds",
+        caption=f"Every site's own model on its own test rows: the mean, and each site as a thin line.{dashed}",
+        alt=f"Line chart of mean accuracy over {_count(own)}, ending at {formats.percent(own[-1].mean)}.",
+        draw=lambda figure: _draw_spreads(figure, own, everywhere, whole_percent),
+    )
+
+
+def auc(run: Run) -> Chart | None:
+    own = [record.personal.auc for record in run.rounds]
+    if not any(len(spread.defined) for spread in own):
+        return None
+    return Chart(
+        name="auc",
+        title="AUC over rounds",
+        caption="Macro one-vs-rest AUC of every site's own model; a site whose test rows are of one class has none.",
+        alt=f"Line chart of mean AUC over {_count(own)}, ending at {formats.decimal(own[-1].mean)}.",
+        draw=lambda figure: _draw_spreads(figure, own, [], "{:.2f}".format),
+    )
+
+
+def scores(run: Run) -> Chart | None:
+    low, mean, high = _logged(run, "score_min"), _logged(run, "score_mean"), _logged(run, "score_max")
+    if np.isnan(mean).all():
+        return None
+
+    def draw(figure: Figure) -> None:
+        axes = axes_over_rounds(figure, len(mean))
+        bars = axes.errorbar(_rounds(mean), mean, (mean - low, high - mean), fmt="none", color=SERIES[0], capsize=3)
+        bars.set_label("lowest to highest")
+        line(axes, mean, "mean", 0)
+        axes.set_ylim(bottom=0)
+        axes.set_ylabel("score of a site")
+        figure.legend(loc="outside lower center", ncols=2)
+
+    return Chart(
+        name="scores",
+        title="Scores per round",
+        caption="The score a site sends weighs its update: mean over sites, and the range from lowest to highest.",
+        alt=f"Scores per round, in the last one from {low[-1]:.2f} to {high[-1]:.2f} with mean {mean[-1]:.2f}.",
+        draw=draw,
+    )
+
+
+def peers(run: Run) -> Chart | None:
+    received, passed = _logged(run, "peers_received"), _logged(run, "peers_passed")
+    if np.isnan(received).all():
+        return None
+
+    def draw(figure: Figure) -> None:
+        axes = axes_over_rounds(figure, len(received))
+        axes.bar(_rounds(received), passed, width=0.7, color=SERIES[0], label="similar enough")
+        axes.bar(_rounds(received), received, width=0.7, fill=False, edgecolor=INK, lw=1, label="received")
+        axes.set_ylabel("peers of a site")
+        figure.legend(loc="outside lower center", ncols=2)
+
+    return Chart(
+        name="peers",
+        title="Peers passing the filter",
+        caption="How many peers' models a site received, and how many were similar enough to learn from, on average.",
+        alt=f"Peers per round, in the last one {passed[-1]:.1f} of {received[-1]:.1f} received were similar enough.",
+        draw=draw,
+    )
+
+
+def axes_over_rounds(figure: Figure, rounds: int) -> Axes:
+    axes: Axes = figure.subplots()
+    axes.set_xlabel("round")
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+    axes.set_xlim(0.5, rounds + 0.5)
+    return axes
+
+
+def line(axes: Axes, values: Sequence[float] | Floats, label: str, series: int) -> None:
+    """A line nobody has to tell from others by its colour alone."""
+    axes.plot(
+        _rounds(values),
+        values,
+        color=SERIES[series % len(SERIES)],
+        linestyle=DASHES[series % len(DASHES)],
+        marker=MARKERS[series % len(MARKERS)] if len(values) <= _MOST_MARKERS else None,
+        markersize=4,
+        linewidth=2.2,
+        label=label,
+    )
+
+
+def whole_percent(value: float) -> str:
+    return f"{100 * value:.0f} %"
+
+
+def _draw_spreads(
+    figure: Figure, own: Sequence[Spread], everywhere: Sequence[Spread], form: Callable[[float], str]
+) -> None:
+    axes = axes_over_rounds(figure, len(own))
+    by_site = np.array([spread.per_client for spread in own]).T
+    line(axes, [spread.mean for spread in own], "mean of own models", 0)
+    if everywhere:
+        line(axes, [spread.mean for spread in everywhere], "global model", 1)
+    handles = axes.get_lines()
+    if len(by_site) > 1:
+        _thin_lines(axes, by_site)
+        handles = [*handles, Line2D([], [], color=FAINT, linewidth=0.8, label="one site")]
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: form(value)))
+    figure.legend(handles=handles, loc="outside lower center", ncols=3)
+
+
+def _thin_lines(axes: Axes, by_site: Floats) -> None:
+    rounds = _rounds(by_site[0])
+    paths = [np.column_stack((rounds, values)) for values in by_site]
+    lines = LineCollection(paths, colors=FAINT, linewidths=0.7, alpha=0.55, zorder=1.5)
+    lines.set_rasterized(by_site.size > _MOST_POINTS)
+    axes.add_collection(lines)
+    if len(rounds) == 1:  # a line through one point cannot be seen
+        axes.scatter(np.ones(len(by_site)), by_site[:, 0], s=8, color=FAINT, alpha=0.55, zorder=1.5)
+    axes.autoscale_view()
+
+
+def _logged(run: Run, key: str) -> Floats:
+    """What the rounds' similarity statistics say under ``key``, NaN where a round has none."""
+    return np.array([record.similarity.get(key, np.nan) for record in run.rounds])
+
+
+def _rounds(values: Sequence[float] | Floats) -> list[int]:
+    return list(range(1, len(values) + 1))
+
+
+def _count(rounds: Sequence[Spread]) -> str:
+    return "one round" if len(rounds) == 1 else f"{len(rounds)} rounds"

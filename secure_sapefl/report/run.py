@@ -1,0 +1,108 @@
+"""A finished run as its folder tells it, checked once so that charts and page need not doubt it."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from secure_sapefl.algorithms.base import Algorithm, Homomorphic
+from secure_sapefl.algorithms.registry import algorithm as find_algorithm
+from secure_sapefl.config import Config
+from secure_sapefl.engine.result import RoundRecord
+from secure_sapefl.engine.run_folder import summary_of
+from secure_sapefl.errors import BadInput
+from secure_sapefl.metrics import Floats
+
+_NEEDED = frozenset(
+    {"method", "dataset", "source", "partition", "client_names", "rounds", "seed", "protection", "device", "versions"}
+    | {"parameters", "bytes", "seconds", "privacy", "skipped_rounds", "refused", "similarity_matrix"}
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Run:
+    label: str
+    config: Config
+    summary: Mapping[str, Any]
+    rounds: tuple[RoundRecord, ...]
+
+    @property
+    def algorithm(self) -> Algorithm:
+        return find_algorithm(self.summary["method"])
+
+    @property
+    def sites(self) -> tuple[str, ...]:
+        return tuple(printable(name) for name in self.summary["client_names"])
+
+    @property
+    def last(self) -> RoundRecord:
+        return self.rounds[-1]
+
+    @property
+    def silent(self) -> bool:
+        """Nothing left any site."""
+        return self.algorithm.homomorphic is Homomorphic.SILENT
+
+    @property
+    def personal_differs(self) -> bool:
+        """There is a global model, and sites use something else."""
+        return not self.silent and self.last.personal.accuracy != self.last.everywhere.accuracy
+
+    @property
+    def rows(self) -> tuple[int, ...] | None:
+        """Training rows by site, where the summary says."""
+        rows = self.summary.get("client_rows")
+        return None if rows is None else tuple(int(count) for count in rows)
+
+    @property
+    def similarity(self) -> Floats | None:
+        """Sites × peers, NaN where two were not compared; None for a method that compares nobody."""
+        matrix = self.summary["similarity_matrix"]
+        return np.array(matrix, dtype=np.float64) if matrix else None
+
+
+def load_run(folder: Path) -> Run:
+    if not folder.is_dir():
+        raise BadInput(f"{folder} is not a folder. Give the folder of a finished run, as `simulate --out` makes it.")
+    try:
+        summary = summary_of(folder)
+        lines = (folder / "rounds.jsonl").read_text(encoding="utf-8").splitlines()
+        run = Run(
+            label=printable(folder.resolve().name),
+            config=Config.load(folder / "config.toml"),
+            summary=summary,
+            rounds=tuple(RoundRecord.from_json(json.loads(line)) for line in lines),
+        )
+        _check(run)
+    except (OSError, KeyError, TypeError, ValueError, AttributeError) as error:
+        raise BadInput(f"{folder} is not a whole run ({_reason(error)}). Run it again with another --out.") from None
+    return run
+
+
+def _check(run: Run) -> None:
+    """What the summary, the rounds and the names say must fit together."""
+    missing = sorted(_NEEDED - run.summary.keys())
+    if missing:
+        raise ValueError(f"summary.json lacks {', '.join(missing)}")
+    sites = len(run.sites)
+    if not run.rounds or len(run.rounds) != run.summary["rounds"]:
+        raise ValueError(f"rounds.jsonl has {len(run.rounds)} rounds, summary.json {run.summary['rounds']}")
+    spreads = [s for r in run.rounds for s in (r.personal.accuracy, r.personal.auc, r.everywhere.accuracy)]
+    if sites == 0 or any(len(spread.per_client) != sites for spread in spreads):
+        raise ValueError(f"a round does not have one number for each of the {sites} sites")
+    if run.similarity is not None and run.similarity.shape != (sites, sites):
+        raise ValueError(f"the similarity matrix is not {sites} × {sites}")
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, KeyError):
+        return f"no {error.args[0]!r} where one belongs"
+    return str(getattr(error, "strerror", None) or error)
+
+
+def printable(text: object) -> str:
+    """Names come from files people made: what no page or XML file may hold becomes a replacement character."""
+    return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in str(text))

@@ -1,0 +1,148 @@
+"""One run as the page shows it: every number chosen and worded here, none in the template."""
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from markupsafe import Markup
+
+from secure_sapefl.report import formats
+from secure_sapefl.report.charts import charts_of
+from secure_sapefl.report.cost_charts import seconds_by_phase
+from secure_sapefl.report.drawing import Chart, to_svg
+from secure_sapefl.report.interval import bootstrap_difference, bootstrap_mean
+from secure_sapefl.report.run import Run, printable
+from secure_sapefl.report.who_sees import Sight, who_sees_what
+
+PROTECTION = {
+    "ckks": "Encrypted with CKKS: updates encrypted, models sealed, the server held no key",
+    "plaintext": "Plaintext, for research speed: the server could read every update and model",
+}
+_SILENT = "Nothing to protect: no site sent anything"
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    chart: Chart
+    svg: Markup
+
+
+@dataclass(frozen=True, slots=True)
+class Headline:
+    name: str
+    value: str
+    interval: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SiteRow:
+    name: str
+    rows: int | None
+    accuracy: float
+    auc: float
+    global_accuracy: float
+    gain: float
+    left_out: int
+
+    @property
+    def verdict(self) -> str:
+        return "same" if self.gain == 0 else "gained" if self.gain > 0 else "lost"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunView:
+    run: Run
+    anchor: str
+    pictures: Mapping[str, Picture]
+    headlines: tuple[Headline, ...]
+    facts: tuple[tuple[str, str], ...]
+    sites: tuple[SiteRow, ...]
+    sights: tuple[Sight, ...]
+    seconds: Mapping[str, float]
+    privacy: tuple[tuple[str, str], ...]
+    budgets: tuple[tuple[str, float | None], ...]
+
+
+def view_of(run: Run, anchor: str) -> RunView:
+    return RunView(
+        run=run,
+        anchor=anchor,
+        pictures={chart.name: picture(chart, anchor) for chart in charts_of(run)},
+        headlines=_headlines(run),
+        facts=_facts(run),
+        sites=_sites(run),
+        sights=who_sees_what(run),
+        seconds=seconds_by_phase(run),
+        privacy=_privacy(run.summary["privacy"] or {}),
+        budgets=_budgets(run),
+    )
+
+
+def picture(chart: Chart, anchor: str) -> Picture:
+    """Safe to insert as it is: the drawing was parsed and written again as XML, names and all."""
+    return Picture(chart, Markup(to_svg(chart, f"{anchor}-{chart.name}")))  # noqa: S704 - see above
+
+
+def _headlines(run: Run) -> tuple[Headline, ...]:
+    own, everywhere = run.last.personal, run.last.everywhere
+    accuracy, auc = bootstrap_mean(own.accuracy.per_client), bootstrap_mean(own.auc.per_client)
+    found = [
+        Headline("Accuracy, own models", formats.percent(accuracy.mean), formats.interval(accuracy, formats.percent)),
+        Headline("AUC, own models", formats.decimal(auc.mean), formats.interval(auc, formats.decimal)),
+    ]
+    if run.personal_differs:
+        shared = bootstrap_mean(everywhere.accuracy.per_client)
+        gain = bootstrap_difference(own.accuracy.per_client, everywhere.accuracy.per_client)
+        found += [
+            Headline("Accuracy, global model", formats.percent(shared.mean), formats.interval(shared, formats.percent)),
+            Headline("Own against global, points", formats.points(gain.mean), formats.interval(gain, formats.points)),
+        ]
+    return tuple(found)
+
+
+def _facts(run: Run) -> tuple[tuple[str, str], ...]:
+    summary = run.summary
+    protection = _SILENT if run.silent else PROTECTION[summary["protection"]]
+    return (
+        ("Method", run.algorithm.title),
+        ("Data", printable(f"{summary['dataset']}: {summary['source']}")),
+        ("Partition", printable(summary["partition"])),
+        ("Sites, rounds, seed", f"{len(run.sites)}, {len(run.rounds)}, {summary['seed']}"),
+        ("Protection", protection),
+        ("Model", f"{summary['parameters']:,} parameters"),
+        ("Device", printable(summary["device"])),
+        ("Versions", printable(", ".join(f"{name} {number}" for name, number in summary["versions"].items()))),
+    )
+
+
+def _sites(run: Run) -> tuple[SiteRow, ...]:
+    left_out = Counter(refusal.site for record in run.rounds for refusal in record.refusals)
+    own, everywhere = run.last.personal, run.last.everywhere.accuracy.per_client
+    return tuple(
+        SiteRow(
+            name=name,
+            rows=None if run.rows is None else run.rows[c],
+            accuracy=own.accuracy.per_client[c],
+            auc=own.auc.per_client[c],
+            global_accuracy=everywhere[c],
+            gain=own.accuracy.per_client[c] - everywhere[c],
+            left_out=left_out[run.summary["client_names"][c]],
+        )
+        for c, name in enumerate(run.sites)
+    )
+
+
+def _privacy(budget: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
+    """Everything the summary says about the budget that is one value."""
+    single = {key: value for key, value in budget.items() if not isinstance(value, list | dict)}
+    return tuple((key.replace("_", " "), printable(_short(value))) for key, value in single.items())
+
+
+def _short(value: object) -> str:
+    return formats.NOTHING if value is None else f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
+def _budgets(run: Run) -> tuple[tuple[str, float | None], ...]:
+    spent = (run.summary["privacy"] or {}).get("epsilon_per_client", ())
+    return tuple(zip(run.sites, spent, strict=False))
