@@ -22,6 +22,7 @@ from secure_sapefl.training.trainer import BatchedTrainer
 META = torch.device("meta")
 SIZES = (5, 3, 1)
 PACKAGE = Path(secure_sapefl.__file__).parent
+STEP_FILES = sorted((*PACKAGE.glob("training/*.py"), *PACKAGE.glob("sape/*.py")))
 SYNCHRONISING = {"item", "cpu", "numpy", "tolist", "nonzero"}
 
 
@@ -75,9 +76,7 @@ def synchronising_calls(source: str) -> set[str]:
     return {func.attr for func in called if isinstance(func, ast.Attribute)} & SYNCHRONISING
 
 
-@pytest.mark.parametrize(
-    "file", sorted((*PACKAGE.glob("training/*.py"), *PACKAGE.glob("sape/*.py"))), ids=lambda f: f.name
-)
+@pytest.mark.parametrize("file", STEP_FILES, ids=lambda file: f"{file.parent.name}/{file.name}")
 def test_no_step_asks_a_value_back_from_the_device(file: Path) -> None:
     assert synchronising_calls(file.read_text(encoding="utf-8")) == set()
 

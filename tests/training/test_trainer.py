@@ -40,7 +40,8 @@ def theta(model: Model, seed: int) -> Tensor:
 def anchors(model: Model, rows: Shard) -> Anchors:
     """One anchor a site (absent at site 1), one for all."""
     peer, shared = theta(model, 1), theta(model, 2)[0]
-    x = torch.stack([rows.x[start + torch.arange(max(SIZES)) % size] for start, size in zip(rows.starts, SIZES, strict=True)])
+    first, size = torch.tensor(rows.starts).unsqueeze(1), torch.tensor(SIZES).unsqueeze(1)
+    x = rows.x[first + torch.arange(max(SIZES)) % size]
     outputs = [model.outputs(each, x) for each in (peer, shared.expand_as(peer))]
     strength = torch.linspace(0.5, 2, len(SIZES))
     absent = strength.clone()
