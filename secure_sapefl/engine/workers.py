@@ -13,10 +13,10 @@ from types import TracebackType
 from typing import Protocol, Self
 
 from sapefl_crypto import CohortKey
+from secure_sapefl.protocol.answer import Answer, protect
 from secure_sapefl.protocol.codec import Codec
 from secure_sapefl.protocol.encrypted import CkksCodec
 from secure_sapefl.protocol.messages import RoundUpload
-from secure_sapefl.protocol.site import Answer, protect
 
 _codec: Codec
 

@@ -15,8 +15,9 @@ from torch import Tensor
 
 from sapefl_crypto.errors import FrameRejected
 from secure_sapefl.algorithms.base import Algorithm, Contribution, Peers, SiteGroup
+from secure_sapefl.protocol.answer import Answer
 from secure_sapefl.protocol.codec import Codec, Vector
-from secure_sapefl.protocol.messages import Invitation, Refusal, RoundOutcome, RoundUpload, SealedModel, SiteId
+from secure_sapefl.protocol.messages import Invitation, Refusal, RoundOutcome, SealedModel, SiteId
 
 _LARGEST_WEIGHT = 1e3  # three layers of such weights still answer in float32; NaN in one peer must not reach another
 
@@ -66,16 +67,6 @@ def _opened(sealed: SealedModel, codec: Codec, study: str, parameters: int) -> V
     return vector
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
-    """One site's result before protection; it stays inside the site."""
-
-    site: SiteId
-    similarity_score: float
-    update: Vector
-    theta_personal: Vector | None
-
-
 @dataclass(frozen=True, slots=True)
 class GroupRound:
     """What a group of sites got out of a round. ``healthy`` sites keep the new state; the others keep the old one."""
@@ -118,19 +109,3 @@ def _answers(contribution: Contribution, names: Sequence[SiteId], healthy: NDArr
         )
         for g in np.flatnonzero(healthy)
     ]
-
-
-def protect(answer: Answer, codec: Codec, study: str, round_index: int) -> RoundUpload:
-    """The only way from an `Answer` to a message. Refuses an update outside the study's bound before encrypting it."""
-    update = codec.encrypt(answer.update, study=study, round_index=round_index, sender=answer.site)
-    sealed = None
-    if answer.theta_personal is not None:
-        blob = codec.seal(answer.theta_personal, study=study, round_index=round_index, sender=answer.site)
-        sealed = SealedModel(sender=answer.site, round_index=round_index, blob=blob)
-    return RoundUpload(
-        site=answer.site,
-        round_index=round_index,
-        similarity_score=answer.similarity_score,
-        update=update,
-        theta_personal=sealed,
-    )

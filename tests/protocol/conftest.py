@@ -8,10 +8,10 @@ import pytest
 
 from sapefl_crypto import CohortKey, Parameters
 from secure_sapefl.engine.protection import Ckks, Plaintext, Protection
+from secure_sapefl.protocol.answer import Answer, protect
 from secure_sapefl.protocol.codec import Codec, Vector
 from secure_sapefl.protocol.messages import RoundUpload
 from secure_sapefl.protocol.server import Server
-from secure_sapefl.protocol.site import Answer, protect
 from secure_sapefl.protocol.study import Study
 
 PARAMS = Parameters(max_clients=4)

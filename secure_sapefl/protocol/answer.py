@@ -1,0 +1,34 @@
+"""From a site's own result to the message that leaves it. Needs no torch, so that a process that only encrypts starts
+in a moment.
+"""
+
+from dataclasses import dataclass
+
+from secure_sapefl.protocol.codec import Codec, Vector
+from secure_sapefl.protocol.messages import RoundUpload, SealedModel, SiteId
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """One site's result before protection; it stays inside the site."""
+
+    site: SiteId
+    similarity_score: float
+    update: Vector
+    theta_personal: Vector | None
+
+
+def protect(answer: Answer, codec: Codec, study: str, round_index: int) -> RoundUpload:
+    """The only way from an `Answer` to a message. Refuses an update outside the study's bound before encrypting it."""
+    update = codec.encrypt(answer.update, study=study, round_index=round_index, sender=answer.site)
+    sealed = None
+    if answer.theta_personal is not None:
+        blob = codec.seal(answer.theta_personal, study=study, round_index=round_index, sender=answer.site)
+        sealed = SealedModel(sender=answer.site, round_index=round_index, blob=blob)
+    return RoundUpload(
+        site=answer.site,
+        round_index=round_index,
+        similarity_score=answer.similarity_score,
+        update=update,
+        theta_personal=sealed,
+    )
