@@ -123,17 +123,13 @@ class CohortKey(Guarded):
 
     def decrypt_chunks(self, aggregate: Aggregate, first: int = 0) -> Chunks:
         """The mean of every chunk in the payload, numbered from ``first`` on, each checked against its tags."""
-        tagger, claim, size = (
-            TagMaker(self._root, self.params, aggregate.occasion),
-            aggregate.claim,
-            self.params.sum_chunk_bytes,
-        )
-        pieces = [aggregate.payload[start : start + size] for start in range(0, len(aggregate.payload), size)]
+        tagger, claim = TagMaker(self._root, self.params, aggregate.occasion), aggregate.claim
+        pieces = _pieces(aggregate.payload, self.params.sum_chunk_bytes)
+        total, tolerance = claim.total, tagger.tolerance(claim.shares.values())
         offsets = _mean_offsets(tagger, claim, first, len(pieces))
-        tolerance = tagger.tolerance(claim.shares.values())
         means = np.empty((len(pieces), self.params.data_slots))
         for index, piece in enumerate(pieces):
-            places = self._decrypt_places(piece) / claim.total
+            places = self._decrypt_places(piece) / total
             means[index], tags = places[:-TAGS], places[-TAGS:]
             residual = float(tagger.residuals(first + index, means[index], tags, offsets[index]).max())
             if not residual <= tolerance:
@@ -144,7 +140,7 @@ class CohortKey(Guarded):
                 )
         return means
 
-    def _decrypt_places(self, piece: bytes) -> Reals:
+    def _decrypt_places(self, piece: memoryview) -> Reals:
         numbers = unpack(piece)
         if int(numbers.max()) >= prime(self.params.ring_degree):
             raise AggregateRejected("format", "a number is not below the prime; ask the server to send it again.")
@@ -209,6 +205,11 @@ class CohortKey(Guarded):
             raise KeyRejected("The cohort key has the wrong length; ask the custodian for a new copy.")
         ring = SecretRing(ring_of(params.ring_degree, params.scale), unpack(packed))
         return cls(params, ring, Secret(root))
+
+
+def _pieces(payload: bytes, size: int) -> list[memoryview]:
+    view = memoryview(payload)
+    return [view[start : start + size] for start in range(0, len(view), size)]
 
 
 def _mean_offsets(tagger: TagMaker, claim: Claim, first: int, count: int) -> Reals:

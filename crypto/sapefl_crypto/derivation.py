@@ -4,6 +4,8 @@ Every purpose has its own label, and `bind` encodes label and fields injectively
 or senders ever share a key.
 """
 
+from functools import cache
+
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
@@ -22,4 +24,9 @@ def derive(root: Secret, purpose: str, *fields: bytes | str | int) -> Secret:
 def keystream(key: Secret, block: int, size: int) -> bytes:
     """``size`` pseudorandom bytes, independent for every ``block``: its number is the upper half of the counter."""
     counter = block.to_bytes(8, "big") + bytes(8)
-    return Cipher(algorithms.AES256(key.reveal()), modes.CTR(counter)).encryptor().update(bytes(size))
+    return Cipher(algorithms.AES256(key.reveal()), modes.CTR(counter)).encryptor().update(_zeros(size))
+
+
+@cache
+def _zeros(size: int) -> bytes:
+    return bytes(size)

@@ -57,6 +57,13 @@ def pack(numbers: Coefficients) -> bytes:
 def unpack(data: bytes | memoryview) -> Coefficients:
     half = len(data) // 15
     word = np.frombuffer(data, "<u8", half)
-    rest = np.frombuffer(data, "u1", half, 14 * half).astype(np.uint64) << 16
-    rest = (rest | np.frombuffer(data, "<u2", half, 12 * half)) << 32 | np.frombuffer(data, "<u4", half, 8 * half)
-    return np.concatenate((word & (2**60 - 1), rest << 4 | word >> 60))
+    numbers = np.empty((2, half), np.uint64)
+    low, high = numbers
+    np.bitwise_and(word, 2**60 - 1, out=low)
+    np.left_shift(np.frombuffer(data, "u1", half, 14 * half), 16, out=high, dtype=np.uint64)
+    high |= np.frombuffer(data, "<u2", half, 12 * half)
+    high <<= 32
+    high |= np.frombuffer(data, "<u4", half, 8 * half)
+    high <<= 4
+    high |= word >> 60
+    return numbers.reshape(-1)

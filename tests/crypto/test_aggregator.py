@@ -142,7 +142,7 @@ def test_the_round_goes_on_after_a_frame_seal_cannot_use(key: CohortKey, aggrega
     agg.add(key.encrypt(vector, **ABOUT, sender="a"), 1.0)
     good = key.encrypt(vector, **ABOUT, sender="b")
     size = key.params.fresh_chunk_bytes
-    broken = bytearray(good[:-32])
+    broken = bytearray(good[:-4])
     broken[-size:-64] = b"\xff" * (size - 64)
     with pytest.raises(FrameRejected, match="'b', round 3: not a ciphertext"):
         agg.add(with_checksum(bytes(broken)), 1.0)

@@ -23,7 +23,7 @@ def test_more_clients_cost_scale_and_nothing_else() -> None:
     assert small.bytes_per_parameter == large.bytes_per_parameter
 
 
-def test_the_cohort_sizes_the_issue_names_keep_their_promise() -> None:
+def test_ten_and_128_clients_get_the_error_they_are_promised() -> None:
     assert Parameters(max_clients=10).max_error <= 1e-8
     assert Parameters(max_clients=128).max_error <= 1e-7
 

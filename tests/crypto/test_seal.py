@@ -1,3 +1,5 @@
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import pytest
 
@@ -47,8 +49,27 @@ def test_seals_table_decides_the_security_level() -> None:
 
 
 def test_a_private_folder_stands_in_where_memory_files_are_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(seal, "_MEMORY_FILES", False)
     monkeypatch.delattr("os.memfd_create")
-    ring = seal.ring_of(4096, 2.0**37)
+    ring = seal.Ring(4096, 2.0**37)
     secret = seal.SecretRing(ring)
     cipher = ring.load_fresh(*secret.encrypt(np.ones(2048, complex)))
     assert np.abs(secret.decrypt(ring.save_sum(cipher)) - 1).max() < 1e-7
+
+
+def test_threads_and_forked_children_do_not_read_each_others_ciphertexts() -> None:
+    ring = seal.ring_of(4096, 2.0**37)
+    secret = seal.SecretRing(ring)
+    fresh = [secret.encrypt(np.full(2048, complex(value))) for value in range(4)]
+
+    def wrong(value: int) -> int:
+        loads = (ring.load_fresh(*fresh[value]) for _ in range(50))
+        return sum(abs(secret.decrypt(ring.save_sum(cipher))[0] - value) > 1e-6 for cipher in loads)
+
+    with ThreadPoolExecutor(4) as threads:
+        assert sum(threads.map(wrong, range(4))) == 0
+    inbox = ring._load_into.__self__
+    owner, descriptor = inbox._owner, inbox._descriptor
+    inbox._owner = owner + 1  # as a forked child finds it
+    assert wrong(1) == 0
+    assert inbox._descriptor != descriptor

@@ -1,0 +1,230 @@
+"""This recipe against the ordinary TenSEAL code, measured side by side in one run.
+
+The ordinary code is what TenSEAL's tutorials show: N = 8192, primes [60, 40, 40, 60], public-key `ckks_vector`s, float
+weights. Both sides aggregate as frames arrive. Times are CPU seconds, the best of several attempts that take turns,
+because a busy machine can only make a step slower; only the scaling over processes is measured by the clock.
+"""
+
+import os
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import replace
+from functools import partial
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any, Final, TypedDict
+
+import numpy as np
+import numpy.typing as npt
+import tenseal as ts
+
+from sapefl_crypto.aggregate import Aggregate
+from sapefl_crypto.aggregator import Aggregator
+from sapefl_crypto.bench_report import Costs, Report, Scaling, ratios, targets
+from sapefl_crypto.claims import quantise_score
+from sapefl_crypto.cohort import CohortKey
+from sapefl_crypto.errors import ValueRejected
+from sapefl_crypto.frames import parse_frame
+from sapefl_crypto.occasion import Kind, Occasion
+from sapefl_crypto.parameters import Parameters
+from sapefl_crypto.pool import EncryptionPool, ShardedSum
+
+Vectors = npt.NDArray[np.float32]
+Reals = npt.NDArray[np.float64]
+Say = Callable[[str], None]
+
+
+class _About(TypedDict):
+    study: str
+    round_index: int
+
+
+REPEATS: Final = 3
+MEMORY_CLIENTS: Final = (5, 50)
+_ABOUT: Final = _About(study="benchmark", round_index=0)
+_NAIVE_SLOTS: Final = 4096
+
+
+def run(parameters: int, clients: int, say: Say) -> Report:
+    """Everything `secure-sapefl bench crypto` prints. ``say`` hears what is being measured."""
+    if parameters < 1 or clients < REPEATS:
+        raise ValueRejected(f"Measure at least 1 parameter and {REPEATS} clients, not {parameters} and {clients}.")
+    params, rng = Parameters(max_clients=clients), np.random.default_rng(0)
+    key = CohortKey.generate(params)
+    vectors = rng.normal(0, 0.02, (clients, parameters)).astype(np.float32)
+    scores = rng.uniform(0.05, 1.0, clients)
+    say(f"{clients} clients, {parameters} parameters: encrypting, adding and decrypting both ways")
+    ours, naive = _side_by_side(Recipe(key, vectors, scores), Ordinary(vectors[:REPEATS], scores[:REPEATS]))
+    say(f"peak memory of a server with {' and with '.join(map(str, MEMORY_CLIENTS))} clients")
+    memory = {str(count): peak_memory(vectors[0], count) for count in MEMORY_CLIENTS}
+    say("several processes")
+    scaling = tuple(_scaling(key, vectors[0], workers) for workers in _worker_counts())
+    share_error = _share_error(scores, params.weight_bits)
+    return Report(
+        parameters=parameters, clients=clients, security_bits=params.security_bits, promised_error=params.max_error,
+        ours=ours, naive=naive, ratios=ratios(ours, naive), share_error=share_error, peak_memory_mb=memory,
+        scaling=scaling, targets=targets(ours, naive, clients, share_error),
+    )  # fmt: skip
+
+
+class Recipe:
+    """This package, step by step."""
+
+    def __init__(self, key: CohortKey, vectors: Vectors, scores: Reals) -> None:
+        self.clients, self.length = vectors.shape
+        self._key, self._vectors, self._scores = key, vectors, scores
+        self._aggregator = Aggregator(key.params, **_ABOUT, length=self.length, max_score=1.0)
+
+    def encrypt(self, client: int) -> bytes:
+        return self._key.encrypt(self._vectors[client], **_ABOUT, sender=str(client))
+
+    def add(self, frame: bytes, client: int) -> None:
+        self._aggregator.add(frame, float(self._scores[client]))
+
+    def finish(self) -> bytes:
+        return self._aggregator.finish().to_bytes()
+
+    def decrypt(self, data: Any) -> Reals:
+        mean = self._key.decrypt(Aggregate.from_bytes(data), **_ABOUT)
+        assert mean is not None
+        return mean.astype(np.float64)
+
+    def exact(self) -> Reals:
+        return _mean(self._vectors, _integer_weights(self._scores, self._key.params.weight_bits))
+
+
+class Ordinary:
+    """The same work as TenSEAL's tutorials do it. The server gets the context without its secret key."""
+
+    def __init__(self, vectors: Vectors, scores: Reals) -> None:
+        self.clients, self.length = vectors.shape
+        self._vectors, self._scores = vectors, scores
+        self._site = ts.context(ts.SCHEME_TYPE.CKKS, 8192, coeff_mod_bit_sizes=[60, 40, 40, 60])
+        self._site.global_scale = 2.0**40
+        self._server = ts.context_from(self._site.serialize(save_secret_key=False))
+        self._sum: list[Any] = []
+
+    def encrypt(self, client: int) -> list[bytes]:
+        pieces = np.split(self._vectors[client], range(_NAIVE_SLOTS, self.length, _NAIVE_SLOTS))
+        return [ts.ckks_vector(self._site, piece.tolist()).serialize() for piece in pieces]
+
+    def add(self, pieces: list[bytes], client: int) -> None:
+        weighed = [ts.ckks_vector_from(self._server, piece) * float(self._scores[client]) for piece in pieces]
+        self._sum = [total + piece for total, piece in zip(self._sum, weighed, strict=True)] if self._sum else weighed
+
+    def finish(self) -> list[bytes]:
+        return [total.serialize() for total in self._sum]
+
+    def decrypt(self, pieces: Any) -> Reals:
+        decrypted = [ts.ckks_vector_from(self._site, piece).decrypt() for piece in pieces]
+        mean: Reals = np.concatenate(decrypted) / self._scores.sum()
+        return mean
+
+    def exact(self) -> Reals:
+        return _mean(self._vectors, self._scores)
+
+
+def _side_by_side(ours: Recipe, naive: Ordinary) -> tuple[Costs, Costs]:
+    ways: tuple[Recipe | Ordinary, ...] = (ours, naive)
+    encrypt, frames = _stage(ways, lambda way, client: way.encrypt(client))
+    add, _ = _stage(ways, lambda way, client: way.add(frames[way][client], client))
+    sums = {way: way.finish() for way in ways}
+    decrypt, means = _stage(ways, lambda way, _: way.decrypt(sums[way]), REPEATS)
+    first, second = (
+        Costs(
+            encrypt_seconds=encrypt[way],
+            upload_bytes_per_parameter=_size(frames[way][0]) / way.length,
+            aggregate_seconds_per_client=add[way],
+            decrypt_seconds=decrypt[way],
+            download_bytes_per_parameter=_size(sums[way]) / way.length,
+            max_error=float(np.abs(means[way][0] - way.exact()).max()),
+        )
+        for way in ways
+    )
+    return first, second
+
+
+def _stage(
+    ways: Sequence[Any], work: Callable[[Any, int], Any], rounds: int | None = None
+) -> tuple[dict[Any, float], dict[Any, list[Any]]]:
+    """``work`` for every client of every way, taking turns: the best time of the first REPEATS, and all results."""
+    seconds: dict[Any, list[float]] = {way: [] for way in ways}
+    results: dict[Any, list[Any]] = {way: [] for way in ways}
+    for index in range(rounds or max(way.clients for way in ways)):
+        for way in ways:
+            if index < (rounds or way.clients):
+                took, result = _timed(partial(work, way, index), time.process_time)
+                seconds[way].append(took)
+                results[way].append(result)
+    return {way: min(seconds[way][:REPEATS]) for way in ways}, results
+
+
+def peak_memory(vector: npt.NDArray[np.float32], clients: int) -> float:
+    """MB at the highest point of a fresh process that aggregates ``clients`` frames of this size, one at a time."""
+    params = Parameters(max_clients=max(MEMORY_CLIENTS))
+    frame = CohortKey.generate(params).encrypt(vector, **_ABOUT, sender="0")
+    with ProcessPoolExecutor(1, get_context("spawn")) as alone:
+        return alone.submit(_peak_of_aggregating, params, frame, vector.size, clients).result()
+
+
+def _peak_of_aggregating(params: Parameters, data: bytes, length: int, clients: int) -> float:
+    """One frame under many names: a server without a key cannot tell, and its memory does not care."""
+    frame = parse_frame(data, params, Occasion.of(params, Kind.WEIGHTED, **_ABOUT, length=length))
+    aggregator = Aggregator(params, **_ABOUT, length=length, max_score=1.0)
+    for client in range(clients):
+        aggregator.add(replace(frame, sender=str(client)).to_bytes(), 1.0)
+    aggregator.finish()
+    return _high_water_mark()
+
+
+def _high_water_mark() -> float:
+    """Not getrusage: on Linux its maximum survives exec and would count the parent that started this process."""
+    status = dict(line.split(":", 1) for line in Path("/proc/self/status").read_text().splitlines())
+    return int(status["VmHWM"].split()[0]) / 1024
+
+
+def _worker_counts() -> list[int]:
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return [workers for workers in (1, 2, 4, 8, 16) if workers <= cores]
+
+
+def _scaling(key: CohortKey, vector: npt.NDArray[np.float32], workers: int) -> Scaling:
+    with EncryptionPool(key, workers) as pool, ShardedSum(key.params, workers) as shards:
+        pool.encrypt(vector, **_ABOUT, sender="warm-up")
+        aggregator = Aggregator(key.params, **_ABOUT, length=vector.size, max_score=1.0, running=shards)
+        encrypts = [_timed(partial(pool.encrypt, vector, **_ABOUT, sender=str(c))) for c in range(REPEATS)]
+        adds = [_timed(partial(aggregator.add, frame, 1.0)) for _, frame in encrypts]
+        aggregate = aggregator.finish()
+        decrypts = [_timed(partial(pool.decrypt, aggregate, **_ABOUT)) for _ in range(REPEATS)]
+    best_encrypt, best_add, best_decrypt = (min(took for took, _ in each) for each in (encrypts, adds, decrypts))
+    return Scaling(
+        workers=workers,
+        encrypt_seconds=best_encrypt,
+        aggregate_seconds_per_client=best_add,
+        decrypt_seconds=best_decrypt,
+    )
+
+
+def _timed(work: Callable[[], Any], clock: Callable[[], float] = time.perf_counter) -> tuple[float, Any]:
+    start = clock()
+    result = work()
+    return clock() - start, result
+
+
+def _mean(vectors: Vectors, weights: Reals) -> Reals:
+    return np.asarray(weights / weights.sum() @ vectors.astype(np.float64), np.float64)
+
+
+def _integer_weights(scores: Reals, weight_bits: int) -> Reals:
+    return np.array([quantise_score(float(score), 1.0, weight_bits) for score in scores], np.float64)
+
+
+def _share_error(scores: Reals, weight_bits: int) -> float:
+    """How far the integer weights' shares are from the exact ones, relative to each."""
+    weights = _integer_weights(scores, weight_bits)
+    return float(np.abs(weights / weights.sum() / (scores / scores.sum()) - 1).max())
+
+
+def _size(message: bytes | list[bytes]) -> int:
+    return len(message) if isinstance(message, bytes) else sum(map(len, message))
