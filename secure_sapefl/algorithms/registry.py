@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final
 
-from secure_sapefl.algorithms import ditto, fedavg, fedavg_ft, fedprox, local, sapefl
+from secure_sapefl.algorithms import ditto, fedavg, fedavg_ft, fedprox, local, perfedavg, sapefl
 from secure_sapefl.algorithms.base import Algorithm
 from secure_sapefl.errors import UnknownName
 
@@ -15,6 +15,7 @@ ALGORITHMS: Final[Mapping[str, Algorithm]] = MappingProxyType(
             local,
             fedavg,
             fedavg_ft,
+            perfedavg,
             fedprox,
             ditto,
             sapefl,

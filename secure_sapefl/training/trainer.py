@@ -128,4 +128,4 @@ def _backward(module: nn.Module, batch: Batch, objective: Objective) -> None:
     """Leave the gradient of one site's whole objective in the module, all of it from autograd."""
     loss = objective.loss(module(batch.x[0])[None], batch)
     penalty = objective.weight_penalty(parameters_to_vector(module.parameters())[None])
-    (loss if penalty is None else loss + penalty).sum().backward()  # type: ignore[no-untyped-call]
+    (loss if penalty is None else loss + penalty).sum().backward()
