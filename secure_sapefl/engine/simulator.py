@@ -15,7 +15,7 @@ from torch import Tensor
 from secure_sapefl.algorithms.base import Algorithm, Peers, StudyFacts
 from secure_sapefl.algorithms.registry import algorithm as find_algorithm
 from secure_sapefl.config import Config
-from secure_sapefl.data import build_federation
+from secure_sapefl.data import Federation, build_federation
 from secure_sapefl.engine.device import cpu_threads, group_size, make_trainer, resolve_device
 from secure_sapefl.engine.protection import protection_for
 from secure_sapefl.engine.result import Result, RoundRecord, Traffic, versions
@@ -24,7 +24,7 @@ from secure_sapefl.engine.similarity_log import SimilarityLog
 from secure_sapefl.engine.sites import Sites
 from secure_sapefl.engine.uploads import UploadQueue
 from secure_sapefl.engine.workers import Protector
-from secure_sapefl.models import build_model
+from secure_sapefl.models import Model, build_model
 from secure_sapefl.protocol.messages import Invitation, RoundUpload, SealedModel, SiteId
 from secure_sapefl.protocol.server import Server
 from secure_sapefl.protocol.site import absorb, open_peers, run_round
@@ -52,25 +52,15 @@ def resume(out: Path, on_round: OnRound | None = None) -> Result:
 class Simulation:
     """One study: who takes part, what they hold, and the round, written once for every method."""
 
-    def __init__(self, config: Config) -> None:
+    def __init__(self, config: Config, federation: Federation | None = None) -> None:
         self._algorithm = find_algorithm(config.method)
         self._options = self._algorithm.options.read(config.options, f"options of {config.method}")
         self._device = resolve_device(config.device)
-        self._federation = build_federation(
-            config.dataset,
-            clients=config.clients,
-            partition=config.partition,
-            kappa=config.kappa,
-            seed=config.seed,
-            data_dir=config.data_dir,
-            options=config.data_options,
-            label=config.label,
-            group=config.group,
-        )
+        self._federation = federation or federation_of(config)
         model = build_model(self._federation.shape, self._federation.classes, config.model)
         trainer = make_trainer(config.engine, model, self._device)
         self._sites = Sites(self._federation, self._algorithm, self._options, trainer, config, self._device)
-        self._study = study_of(config, self._algorithm, self._sites, model.parameters)
+        self._study = study_of(config, self._algorithm, self._sites, model)
         self._group_size = group_size(model.parameters, self._device, config.group_size)
         self._protection = protection_for(config.protection, self._algorithm, self._study.cohort_size, config.workers)
         self._codec = self._protection.codec()
@@ -194,20 +184,34 @@ class Simulation:
         }
         return Result(
             facts=facts,
-            parameters=self._study.parameters,
+            parameters=self._sites.theta_initial.numel(),
             rounds=tuple(self._records),
             similarity_matrix=self._log.to_json(),
         )
 
 
-def study_of(config: Config, algorithm: Algorithm, sites: Sites, parameters: int) -> Study:
+def federation_of(config: Config) -> Federation:
+    return build_federation(
+        config.dataset,
+        clients=config.clients,
+        partition=config.partition,
+        kappa=config.kappa,
+        seed=config.seed,
+        data_dir=config.data_dir,
+        options=config.data_options,
+        label=config.label,
+        group=config.group,
+    )
+
+
+def study_of(config: Config, algorithm: Algorithm, sites: Sites, model: Model) -> Study:
     """The public terms of a simulated study."""
     study = Study(
         name=f"{config.method}-{config.seed}",
         sites=sites.names,
         participation=config.participation,
         seed=config.seed,
-        parameters=parameters,
+        parameters=algorithm.update_length(model),
         max_score=1.0,
         peers_per_client=config.peers_per_client,
     )

@@ -26,23 +26,22 @@ class Anchors:
     A strength is 0 where a site has no such anchor this round (no peer passed the filter).
     """
 
-    theta: tuple[Tensor, ...]  # each [G, P], or [P] when all sites share it
-    norm: tuple[Tensor, ...]  # of each, [G] or []
+    theta: Tensor  # [G, A, P]
+    norm: Tensor  # [G, A]
     outputs: Tensor | None  # [G, n, A, K]; None where nobody asks for outputs (influence 0)
     strength: Tensor  # [G, A]
 
     @classmethod
     def of(cls, thetas: Sequence[Tensor], outputs: Sequence[Tensor], strengths: Sequence[Tensor]) -> "Anchors":
-        """From each anchor's weights, outputs [G, n, K] (for none or for all of them) and strength [G]."""
-        norms = tuple(vector_norm(theta, dim=-1) for theta in thetas)
+        """From each anchor's weights ([G, P], or [P] where all sites share it), outputs [G, n, K] (for none or for all
+        of them) and strength [G]."""
+        theta = torch.stack([one.expand(len(strengths[0]), -1) for one in thetas], 1)
         stacked = torch.stack(list(outputs), 2) if outputs else None
-        return cls(tuple(thetas), norms, stacked, torch.stack(list(strengths), 1))
+        return cls(theta, vector_norm(theta, dim=-1), stacked, torch.stack(list(strengths), 1))
 
     def narrow(self, sites: slice) -> "Anchors":
-        thetas = tuple(theta[sites] if theta.dim() == 2 else theta for theta in self.theta)
-        norms = tuple(norm[sites] if norm.dim() == 1 else norm for norm in self.norm)
         outputs = None if self.outputs is None else self.outputs[sites]
-        return Anchors(thetas, norms, outputs, self.strength[sites])
+        return Anchors(self.theta[sites], self.norm[sites], outputs, self.strength[sites])
 
     def on(self, batch: Batch) -> Tensor:
         """f(anchor, x) for the rows of a batch, looked up: [A, G, B, K]."""
@@ -52,7 +51,7 @@ class Anchors:
 
     def unlike(self, theta: Tensor) -> Tensor:
         """vartheta(theta, anchor) for every anchor, [G, A]."""
-        return torch.stack([vartheta(theta, anchor) for anchor in self.theta], 1)
+        return vartheta(theta.unsqueeze(1), self.theta)
 
     def coefficients(
         self, theta: Tensor, outputs: Tensor | None, present: Tensor, influence: float, form: OutputForm
@@ -99,11 +98,11 @@ class CosineAnchored:
             return None
         tiny = torch.finfo(theta.dtype).tiny
         size = vector_norm(theta, dim=1).clamp(min=tiny)
-        products = torch.stack([vecdot(theta, anchor) for anchor in self.anchors.theta], 1)
-        norms = torch.stack([(size * norm).clamp(min=tiny) for norm in self.anchors.norm], 1)
+        products = torch.bmm(theta.unsqueeze(1), self.anchors.theta.transpose(1, 2)).squeeze(1)
+        norms = (size.unsqueeze(1) * self.anchors.norm).clamp(min=tiny)
         weight = (1 - self.influence) * self.anchors.strength * (products > 0)
         own = (weight * products / norms).sum(1) / size / size  # size**2 would vanish before a small size does
-        return Pull(own, tuple(zip((-weight / norms).unbind(1), self.anchors.theta, strict=True)))
+        return Pull(own, -weight / norms, self.anchors.theta)
 
     def narrow(self, sites: slice) -> Self:
         return type(self)(self.anchors.narrow(sites), self.influence, self.form)
@@ -119,13 +118,13 @@ class ProximalAnchored:
         return cross_entropy(logits, batch)
 
     def weight_penalty(self, theta: Tensor) -> Tensor | None:
-        distances = torch.stack([(theta - anchor).square().sum(1) for anchor in self.anchors.theta], 1)
+        distances = (theta.unsqueeze(1) - self.anchors.theta).square().sum(2)
         penalty: Tensor = vecdot(self.anchors.strength, distances)
         return penalty
 
     def weight_pull(self, theta: Tensor) -> Pull | None:  # noqa: ARG002 - quadratic: coefficients do not depend on it
         double = 2 * self.anchors.strength
-        return Pull(double.sum(1), tuple(zip((-double).unbind(1), self.anchors.theta, strict=True)))
+        return Pull(double.sum(1), -double, self.anchors.theta)
 
     def narrow(self, sites: slice) -> Self:
         return type(self)(self.anchors.narrow(sites))

@@ -5,7 +5,6 @@ the weights alone). The second has a gradient in closed form, always a combinati
 so an engine adds it to a step without a second backward pass, and DP-SGD adds it *after* clipping and noise.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol, Self
 
@@ -28,19 +27,19 @@ class Pull:
     """A gradient of the form own * theta + sum_i coefficient_i * anchor_i, row by row."""
 
     own: Tensor  # [G]
-    anchors: Sequence[tuple[Tensor, Tensor]]  # ([G], [G, P] or [P])
+    coefficients: Tensor  # [G, A]
+    anchors: Tensor  # [G, A, P]
 
     def dense(self, theta: Tensor) -> Tensor:
-        total = self.own.unsqueeze(1) * theta
-        for coefficient, anchor in self.anchors:
-            total = total + coefficient.unsqueeze(1) * anchor
-        return total
+        return self.own.unsqueeze(1) * theta + (self.coefficients.unsqueeze(2) * self.anchors).sum(1)
 
     def step_(self, theta: Tensor, lr: float) -> None:
-        """theta <- theta - lr * gradient, in place."""
+        """theta <- theta - lr * gradient, in place, in as few passes over the weights as there are."""
         theta.mul_((1 - lr * self.own).unsqueeze(1))
-        for coefficient, anchor in self.anchors:
-            theta.addcmul_((-lr * coefficient).unsqueeze(1), anchor)
+        if self.anchors.shape[1] == 1:
+            theta.addcmul_(-lr * self.coefficients, self.anchors[:, 0])
+        else:
+            theta.unsqueeze(1).baddbmm_(-lr * self.coefficients.unsqueeze(1), self.anchors)
 
 
 class Objective(Protocol):
@@ -94,7 +93,8 @@ class Proximal:
         return self.strength / 2 * (theta - self.anchor).square().sum(1)
 
     def weight_pull(self, theta: Tensor) -> Pull | None:  # noqa: ARG002 - linear: the pull does not depend on theta
-        return Pull(self.strength, [(-self.strength, self.anchor)])
+        anchors = self.anchor.expand(len(self.strength), -1).unsqueeze(1)
+        return Pull(self.strength, -self.strength.unsqueeze(1), anchors)
 
     def narrow(self, sites: slice) -> Self:
         anchor = self.anchor[sites] if self.anchor.dim() == 2 else self.anchor
