@@ -123,7 +123,8 @@ def phases(tell: Tell, setting: Setting = PAPER) -> Iterator[PhaseRow]:
         config = Config(method="sapefl", rounds=2, model="paper", protection=protection)
         record = _last_round(config, federation)
         seconds: dict[str, float] = {"total": record.total_seconds}
-        yield PhaseRow(protection=protection, seconds=seconds | {phase: s for phase, s in record.seconds.items()})
+        seconds.update(record.seconds.items())
+        yield PhaseRow(protection=protection, seconds=seconds)
 
 
 def scaling(tell: Tell, peers: int = 10) -> Iterator[ScalingRow]:
