@@ -1,0 +1,102 @@
+"""The arrows of the architecture, read off the source: who may import whom."""
+
+import ast
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import sapefl_crypto
+import secure_sapefl
+
+PACKAGE = Path(secure_sapefl.__file__).parent
+CRYPTO = Path(sapefl_crypto.__file__).parent
+FILES = sorted((*PACKAGE.rglob("*.py"), *CRYPTO.rglob("*.py")))
+HEAVY = ("torch", "tenseal", "opacus", "flwr", "matplotlib")
+
+FORBIDDEN = {  # folder or module: what it must not import, however deep inside a function
+    "sapefl_crypto": {"secure_sapefl", "torch"},
+    "secure_sapefl.data": {
+        "torch",
+        "secure_sapefl.algorithms",
+        "secure_sapefl.engine",
+        "secure_sapefl.protocol",
+        "secure_sapefl.sape",
+        "secure_sapefl.training",
+    },
+    "secure_sapefl.sape": {"secure_sapefl.protocol", "secure_sapefl.engine", "secure_sapefl.algorithms"},
+    "secure_sapefl.training": {
+        "secure_sapefl.sape",
+        "secure_sapefl.protocol",
+        "secure_sapefl.engine",
+        "secure_sapefl.algorithms",
+    },
+    "secure_sapefl.algorithms": {"secure_sapefl.protocol", "secure_sapefl.engine", "sapefl_crypto"},
+    "secure_sapefl.protocol": {"secure_sapefl.engine", "secure_sapefl.deploy", "secure_sapefl.data"},
+    "secure_sapefl.engine": {"secure_sapefl.cli", "secure_sapefl.deploy", "secure_sapefl.experiments"},
+}
+ALLOWED = {"secure_sapefl.data.torchvision_sets": {"torch"}}  # torchvision's datasets do not import without it
+ONLY_IN = {  # a dependency: the folders that may name it
+    "tenseal": ("sapefl_crypto",),
+    "cryptography": ("sapefl_crypto",),
+    "typer": ("secure_sapefl.cli",),
+    "rich": ("secure_sapefl.cli",),
+    "opacus": ("secure_sapefl.privacy",),
+    "flwr": ("secure_sapefl.deploy",),
+}
+
+
+def module_name(file: Path) -> str:
+    root = PACKAGE if file.is_relative_to(PACKAGE) else CRYPTO
+    return ".".join((root.name, *file.relative_to(root).with_suffix("").parts))
+
+
+def imported(source: str) -> Iterator[str]:
+    """Every module a source names in an import, with ``from a import b`` as both ``a`` and ``a.b``."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, "imports are absolute, so that this test can read them"
+            yield node.module or ""
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+def inside(name: str, folder: str) -> bool:
+    return name == folder or name.startswith(folder + ".")
+
+
+@pytest.mark.parametrize("file", FILES, ids=module_name)
+def test_imports_follow_the_arrows(file: Path) -> None:
+    name, names = module_name(file), set(imported(file.read_text(encoding="utf-8")))
+    for folder, forbidden in FORBIDDEN.items():
+        if inside(name, folder):
+            bad = {found for found in names for target in forbidden if inside(found, target)}
+            assert bad <= ALLOWED.get(name, set())
+    for dependency, homes in ONLY_IN.items():
+        if not any(inside(name, home) for home in homes):
+            assert not {found for found in names if inside(found, dependency)}
+
+
+def test_the_walk_sees_all_kinds_of_imports() -> None:
+    source = "import a.b\nfrom c import d\ndef f():\n    from secure_sapefl import engine\n"
+    assert set(imported(source)) == {"a.b", "c", "c.d", "secure_sapefl", "secure_sapefl.engine"}
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["simulate", "--help"], ["--version"]], ids=" ".join)
+def test_help_imports_nothing_heavy(arguments: list[str]) -> None:
+    code = f"""
+import sys
+sys.argv = ["secure-sapefl", *{arguments!r}]
+from secure_sapefl.cli.app import main
+try:
+    main()
+except SystemExit as exit:
+    assert not exit.code
+loaded = [name for name in {HEAVY!r} if name in sys.modules]
+sys.exit(f"imported {{loaded}}" if loaded else 0)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr

@@ -1,0 +1,94 @@
+"""Accuracy and AUC against scikit-learn, and the rules where it refuses to answer."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.metrics import accuracy_score, roc_auc_score
+
+from secure_sapefl.metrics import Scores, Spread, accuracy, macro_auc, softmax
+
+quick = settings(deadline=None, max_examples=40)
+
+
+def drawn(seed: int, rows: int, classes: int, decimals: int = 8) -> tuple[np.ndarray, np.ndarray]:
+    """Logits, coarse enough for ties where asked, and labels among which every class occurs."""
+    rng = np.random.default_rng(seed)
+    logits = rng.normal(size=(rows, classes)).round(decimals).astype(np.float32)
+    y = np.concatenate([np.arange(classes), rng.integers(classes, size=rows - classes)])
+    return logits, y
+
+
+@given(st.integers(0, 2**32 - 1), st.integers(3, 6), st.integers(0, 30), st.integers(0, 3))
+@quick
+def test_macro_auc_is_scikit_learns(seed: int, classes: int, more: int, decimals: int) -> None:
+    logits, y = drawn(seed, classes + more, classes, decimals)
+    expected = roc_auc_score(y, softmax(logits), multi_class="ovr", average="macro", labels=np.arange(classes))
+    assert macro_auc(softmax(logits), y) == pytest.approx(expected, abs=1e-12)
+
+
+@given(st.integers(0, 2**32 - 1), st.integers(2, 30))
+@quick
+def test_two_classes_are_the_ordinary_auc(seed: int, rows: int) -> None:
+    logits, y = drawn(seed, rows, 2, decimals=1)
+    probabilities = softmax(logits)
+    assert macro_auc(probabilities, y) == pytest.approx(roc_auc_score(y, probabilities[:, 1]), abs=1e-9)
+
+
+def test_a_class_absent_from_the_rows_is_left_out() -> None:
+    """Of three classes only 0 and 2 occur; the mean is over their two one-vs-rest curves."""
+    probabilities = np.array([[0.6, 0.3, 0.1], [0.2, 0.7, 0.1], [0.5, 0.1, 0.4], [0.1, 0.1, 0.8]])
+    y = np.array([0, 0, 2, 2])
+    expected = np.mean([roc_auc_score(y == k, probabilities[:, k]) for k in (0, 2)])
+    assert macro_auc(probabilities, y) == pytest.approx(expected)
+
+
+def test_by_hand() -> None:
+    """Class 1 scores: positives 0.9, 0.4; negatives 0.4, 0.2. Pairs won: 1, 1, 1/2, 1 of 4 -> 0.875."""
+    one = np.array([0.9, 0.4, 0.4, 0.2])
+    assert macro_auc(np.stack([1 - one, one], 1), np.array([1, 1, 0, 0])) == pytest.approx(0.875)
+
+
+def test_rows_of_a_single_class_have_no_auc() -> None:
+    assert math.isnan(macro_auc(np.array([[0.2, 0.8], [0.6, 0.4]]), np.array([1, 1])))
+    assert math.isnan(macro_auc(np.array([[0.2, 0.8]]), np.array([0])))
+
+
+def test_answers_all_alike_are_chance() -> None:
+    assert macro_auc(np.full((6, 3), 1 / 3), np.array([0, 1, 2, 0, 1, 2])) == 0.5
+
+
+@given(st.integers(0, 2**32 - 1), st.integers(2, 5), st.integers(0, 20))
+@quick
+def test_accuracy_is_scikit_learns(seed: int, classes: int, more: int) -> None:
+    logits, y = drawn(seed, classes + more, classes)
+    assert accuracy(logits, y) == pytest.approx(accuracy_score(y, logits.argmax(1)))
+
+
+def test_softmax_survives_large_logits() -> None:
+    probabilities = softmax(np.array([[1e4, -1e4, 0], [-3e38, 0, 0]], dtype=np.float32))
+    np.testing.assert_allclose(probabilities, [[1, 0, 0], [0, 0.5, 0.5]])
+
+
+def test_spread_leaves_out_clients_without_a_number_and_says_so() -> None:
+    """Mean (1 + 3)/2 = 2, population deviation 1, of two clients among three."""
+    spread = Spread((1.0, float("nan"), 3.0))
+    assert spread.to_json() == {"mean": 2.0, "std": 1.0, "defined": 2, "per_client": [1.0, None, 3.0]}
+
+
+def test_spread_of_nobody_is_null_not_nan() -> None:
+    for spread in (Spread(()), Spread((float("nan"),))):
+        summary = spread.to_json()
+        assert (summary["mean"], summary["std"], summary["defined"]) == (None, None, 0)
+
+
+def test_scores_are_unweighted_over_clients() -> None:
+    """A client with one row counts as much as one with four."""
+    right, wrong = np.array([[0.0, 1]], dtype=np.float32), np.array([[1, 0]] * 4, dtype=np.float32)
+    scores = Scores.of([(right, np.array([1])), (wrong, np.array([1, 1, 1, 0]))])
+    assert scores.accuracy.per_client == (1.0, 0.25)
+    assert scores.accuracy.mean == 0.625
+    assert math.isnan(scores.auc.per_client[0])
+    assert scores.auc.per_client[1] == 0.5
