@@ -51,6 +51,7 @@ def test_a_dropped_line_is_resumed_where_it_broke(site, fetcher):
 def test_a_server_that_cannot_resume_starts_again(site, fetcher):
     site.files["/a.bin"], site.cut_after, site.resumable = BODY, [100_000], False
     assert fetcher.file(site.url + "a.bin", "a.bin", MD5).read_bytes() == BODY
+    assert site.ranges == [None, "bytes=100000-"]
 
 
 def test_a_file_that_stays_truncated_is_refused(site, fetcher):

@@ -9,6 +9,7 @@ from secure_sapefl.data.partition import (
     MINIMUM_ROWS,
     PartitionRequest,
     _deal,
+    _topped_up,
     dirichlet,
     iid,
     natural,
@@ -83,6 +84,13 @@ def test_dealing_whole_segments_goes_by_their_middle_row():
 
 def test_edges_that_round_below_one_still_deal_every_row():
     assert _deal(np.ones(2, np.int64), np.array([0.2, 0.5])).tolist() == [1, 1]
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_topping_up_by_hand(seed):
+    """Client 1 lacks two rows. Of client 0's segments only that of two leaves it with ten."""
+    sizes, home = np.array([6, 6, 2, 8]), np.array([0, 0, 0, 1])
+    assert _topped_up(home, sizes, clients=2, minimum=10, rng=rng(seed)).tolist() == [0, 0, 1, 1]
 
 
 def test_small_kappa_is_more_skewed_than_large(make_table):

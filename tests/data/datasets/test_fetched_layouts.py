@@ -65,6 +65,12 @@ def test_heart_reads_the_four_files_and_their_question_marks(official_heart):
     assert arrays["X"][0, 9] == np.float32(2.3)
 
 
+def test_cholesterol_zero_is_not_a_measurement(official_heart):
+    table = heart.SPEC.origin.table(fetched("heart"), {})
+    cholesterol = table.X[:, heart.FEATURES.index("chol")]
+    assert np.isnan(cholesterol).tolist() == [False] * 8 + [True] * 4 + [False] * 4
+
+
 def test_a_fetched_dataset_is_used_and_not_fetched_twice(official_heart):
     arguments = {"clients": None, "partition": None, "kappa": 0.3, "seed": 0}
     federation = build_federation("heart", **arguments)
