@@ -10,7 +10,7 @@ import typer
 
 from sapefl_crypto.errors import CryptoError
 from secure_sapefl import __version__
-from secure_sapefl.cli import bench, data, keys, methods, report, simulate
+from secure_sapefl.cli import bench, data, keys, methods, report, robustness, simulate
 from secure_sapefl.errors import SapeflError
 
 app = typer.Typer(
@@ -23,6 +23,7 @@ app = typer.Typer(
 )
 app.command("simulate")(simulate.simulate)
 app.command("methods")(methods.methods)
+app.command("robustness")(robustness.robustness)
 app.command("report")(report.report)
 app.add_typer(data.app, name="data")
 app.add_typer(keys.app, name="keys")

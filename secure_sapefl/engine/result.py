@@ -6,7 +6,7 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from secure_sapefl.metrics import Scores, Spread
-from secure_sapefl.protocol.messages import Invitation, Refusal, RoundOutcome, RoundUpload
+from secure_sapefl.protocol.messages import Invitation, Refusal, RoundOutcome, RoundUpload, SiteId
 from secure_sapefl.stopwatch import PHASES, Phase
 
 
@@ -40,6 +40,7 @@ class RoundRecord:
     personal: Scores
     everywhere: Scores  # the global model
     changed: bool  # false where theta_G stayed as it was
+    weights: tuple[tuple[SiteId, int], ...]  # what the server weighed each site's update with
     traffic: Traffic
     seconds: Mapping[Phase, float]
     total_seconds: float
@@ -53,6 +54,7 @@ class RoundRecord:
             "auc": self.personal.auc.to_json(),
             "global_accuracy": self.everywhere.accuracy.to_json(),
             "changed": self.changed,
+            "weights": dict(self.weights),
             "bytes": {**self.traffic.to_json(), "update": self.traffic.update},
             "seconds": {"total": self.total_seconds, **self.seconds},
             "similarity": dict(self.similarity),
@@ -70,6 +72,7 @@ class RoundRecord:
             personal=Scores(_spread(line["accuracy"]), _spread(line["auc"])),
             everywhere=Scores(_spread(line["global_accuracy"]), nothing),
             changed=line["changed"],
+            weights=tuple(line["weights"].items()),
             traffic=Traffic(
                 up=line["bytes"]["up_per_client_round"],
                 down=line["bytes"]["down_per_client_round"],

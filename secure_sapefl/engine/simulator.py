@@ -25,6 +25,7 @@ from secure_sapefl.engine.sites import Sites
 from secure_sapefl.engine.uploads import UploadQueue
 from secure_sapefl.engine.workers import Protector
 from secure_sapefl.models import Model, build_model
+from secure_sapefl.protocol.answer import Answer
 from secure_sapefl.protocol.messages import Invitation, RoundUpload, SealedModel, SiteId
 from secure_sapefl.protocol.server import Server
 from secure_sapefl.protocol.site import absorb, open_peers, run_round
@@ -32,6 +33,8 @@ from secure_sapefl.protocol.study import Study
 from secure_sapefl.stopwatch import Stopwatch
 
 OnRound = Callable[[RoundRecord], None]
+Tamper = Callable[[Answer, float], Answer]
+"""What a hostile site makes of its answer, given the study's largest score, before it is encrypted and sent."""
 
 
 def simulate(config: Config, out: Path | None = None, on_round: OnRound | None = None) -> Result:
@@ -52,11 +55,12 @@ def resume(out: Path, on_round: OnRound | None = None) -> Result:
 class Simulation:
     """One study: who takes part, what they hold, and the round, written once for every method."""
 
-    def __init__(self, config: Config, federation: Federation | None = None) -> None:
+    def __init__(self, config: Config, federation: Federation | None = None, tamper: Tamper | None = None) -> None:
         self._algorithm = find_algorithm(config.method)
         self._options = self._algorithm.options.read(config.options, f"options of {config.method}")
         self._device = resolve_device(config.device)
         self._federation = federation or federation_of(config)
+        self._tamper = tamper or (lambda answer, _: answer)
         model = build_model(self._federation.shape, self._federation.classes, config.model)
         trainer = make_trainer(config.engine, model, self._device)
         self._sites = Sites(self._federation, self._algorithm, self._options, trainer, config, self._device)
@@ -125,6 +129,7 @@ class Simulation:
             personal=personal,
             everywhere=everywhere,
             changed=bool(outcome.weights),
+            weights=outcome.weights,
             traffic=Traffic.of(invitations, uploads, outcome),
             seconds=clock.seconds,
             total_seconds=time.perf_counter() - start,
@@ -152,7 +157,8 @@ class Simulation:
                 self._server.refuse(refusal.site, refusal.reason)
             with clock.phase("encrypt"):
                 for answer in result.answers:
-                    uploads.put(answer.site, protector.submit(answer, self._study.name, round_index))
+                    sent = self._tamper(answer, self._study.max_score)
+                    uploads.put(answer.site, protector.submit(sent, self._study.name, round_index))
             uploads.accept_finished()
         uploads.accept_all()
         for upload in uploads.accepted:

@@ -1,0 +1,55 @@
+"""`secure-sapefl robustness`: hostile sites, as a table."""
+
+import json
+from collections import defaultdict
+from dataclasses import asdict
+from pathlib import Path
+from statistics import mean
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from secure_sapefl.cli.options import given
+
+if TYPE_CHECKING:
+    from secure_sapefl.experiments.robustness import RobustnessRow
+
+
+def robustness(
+    dataset: Annotated[str, typer.Option(help="A registered name or a file.")] = "synthetic",
+    methods: Annotated[str, typer.Option(help="Comma-separated.")] = "sapefl,fedavg",
+    clients: Annotated[int | None, typer.Option(help="Sites.")] = None,
+    rounds: Annotated[int, typer.Option(help="Rounds of training.")] = 20,
+    share: Annotated[float, typer.Option(min=0.01, max=0.9, help="Share of hostile sites.")] = 0.1,
+    seeds: Annotated[int, typer.Option(min=1, help="Repeat with this many seeds.")] = 3,
+    data_dir: Annotated[Path | None, typer.Option(help="Folder with .npz files; also $SAPEFL_DATA.")] = None,
+    output: Annotated[Literal["table", "json"], typer.Option("--format", help="How to print.")] = "table",
+) -> None:
+    """Let some sites attack: flipped labels, updates with the sign turned, and the same with a lie about the score.
+
+    Example: `secure-sapefl robustness --dataset synthetic --clients 20 --rounds 20 --seeds 3`
+    """
+    from secure_sapefl.config import Config
+    from secure_sapefl.experiments.robustness import robustness as run
+
+    settings = given(dataset=dataset, clients=clients, rounds=rounds, data_dir=data_dir, protection="plaintext")
+    config = Config.read(settings, "the command line")
+    rows = list(run(config, methods.split(","), seeds, share, lambda news: typer.echo(news, err=True)))
+    if output == "json":
+        typer.echo(json.dumps([asdict(row) for row in rows]))
+    else:
+        Console().print(_table(rows, share))
+
+
+def _table(rows: "list[RobustnessRow]", share: float) -> Table:
+    cells: dict[tuple[str, str], list[RobustnessRow]] = defaultdict(list)
+    for row in rows:
+        cells[row.attack, row.method].append(row)
+    table = Table("attack", "method", "own models", "global model", "hostile weight")
+    for (attack, method), found in cells.items():
+        means = (mean(getattr(row, name) for row in found) for name in ("personal", "everywhere", "hostile_share"))
+        table.add_row(attack, method, *(f"{value:.3f}" for value in means))
+    table.caption = f"Accuracy at honest sites; {share:.0%} of the sites hostile; mean over {len(found)} seeds."
+    return table
