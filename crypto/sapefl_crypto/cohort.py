@@ -17,8 +17,9 @@ from sapefl_crypto.occasion import Kind, Occasion
 from sapefl_crypto.packing import Chunks, checked, from_slots, pack, to_chunks, to_slots, unpack
 from sapefl_crypto.parameters import PARAMETERS_BYTES, TAGS, Parameters
 from sapefl_crypto.release import flooded
-from sapefl_crypto.seal import PRIME_BITS, SecretRing, prime, ring_of
+from sapefl_crypto.seal import PRIME_BITS, prime, ring_of
 from sapefl_crypto.secret import Guarded, Secret
+from sapefl_crypto.secret_ring import SecretRing
 from sapefl_crypto.tags import Reals, TagMaker
 
 _SECRET_MAGIC: Final = b"SPCK\x01"
@@ -168,12 +169,15 @@ class CohortKey(Guarded):
         self, vector: AnyVector, *, study: str, round_index: int, sender: str, dtype: WireType = "float32"
     ) -> bytes:
         """The vector for the other sites' eyes, relayed by a server that computes nothing on it."""
-        key = derive(self._root, "envelope", study).reveal()
-        return seal_vector(key, vector, study=study, round_index=round_index, sender=sender, dtype=dtype)
+        key = self._envelope_key(study)
+        return seal_vector(key.reveal(), vector, study=study, round_index=round_index, sender=sender, dtype=dtype)
 
     def open(self, blob: bytes, *, study: str, round_index: int, sender: str) -> Vector:
-        key = derive(self._root, "envelope", study).reveal()
-        return open_vector(key, blob, study=study, round_index=round_index, sender=sender)
+        key = self._envelope_key(study)
+        return open_vector(key.reveal(), blob, study=study, round_index=round_index, sender=sender)
+
+    def _envelope_key(self, study: str) -> Secret:
+        return derive(self._root, "envelope", study)
 
     def decode_for_release(self, vector: AnyVector, *, decryptions: int, earlier_releases: int) -> Vector:
         """The vector for people without the key (release.py says why it needs noise).
@@ -194,17 +198,28 @@ class CohortKey(Guarded):
     @classmethod
     def from_secret(cls, data: bytes) -> "CohortKey":
         """The key from `export_secret`; `KeyRejected` for anything else, without quoting a byte of it."""
-        if not data.startswith(_SECRET_MAGIC) or not checksum_holds(data):
-            raise KeyRejected("This is not an intact cohort key of version 1; ask the custodian for a new copy.")
-        try:
-            params = Parameters.from_bytes(data[len(_SECRET_MAGIC) : _ROOT_START])
-        except ParametersRejected as error:
-            raise KeyRejected(f"The cohort key was made for parameters this version refuses: {error}") from None
-        root, packed = data[_ROOT_START : _ROOT_START + ROOT_BYTES], data[_ROOT_START + ROOT_BYTES : -CHECKSUM_BYTES]
-        if len(packed) != params.ring_degree * PRIME_BITS // 8:
-            raise KeyRejected("The cohort key has the wrong length; ask the custodian for a new copy.")
-        ring = SecretRing(ring_of(params.ring_degree, params.scale), unpack(packed))
-        return cls(params, ring, Secret(root))
+        read = _read_secret(data)
+        del data  # a traceback that shows locals must not show it
+        if isinstance(read, str):
+            raise KeyRejected(f"{read} Ask the custodian for a new copy.")
+        return read
+
+
+def _read_secret(data: bytes) -> CohortKey | str:
+    """The key, or the sentence that says what is wrong with these bytes."""
+    if not data.startswith(_SECRET_MAGIC) or not checksum_holds(data):
+        return "This is not an intact cohort key of version 1."
+    try:
+        params = Parameters.from_bytes(data[len(_SECRET_MAGIC) : _ROOT_START])
+    except ParametersRejected as error:
+        return f"The cohort key was made for parameters this version refuses: {error}"
+    root, packed = data[_ROOT_START : _ROOT_START + ROOT_BYTES], data[_ROOT_START + ROOT_BYTES : -CHECKSUM_BYTES]
+    if len(packed) != params.ring_degree * PRIME_BITS // 8:
+        return "The cohort key has the wrong length."
+    numbers = unpack(packed)
+    if int(numbers.max()) >= prime(params.ring_degree):
+        return "The cohort key holds a number its ring does not have."
+    return CohortKey(params, SecretRing(ring_of(params.ring_degree, params.scale), numbers), Secret(root))
 
 
 def _pieces(payload: bytes, size: int) -> list[memoryview]:

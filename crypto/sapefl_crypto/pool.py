@@ -22,9 +22,10 @@ from sapefl_crypto.errors import ValueRejected
 from sapefl_crypto.frames import Frame
 from sapefl_crypto.packing import Chunks
 from sapefl_crypto.parameters import Parameters
+from sapefl_crypto.secret import Guarded
 
 
-class EncryptionPool:
+class EncryptionPool(Guarded):
     """A cohort key in several processes: whole vectors in the background, or one vector split by chunks.
 
     with EncryptionPool(key, workers=4) as pool:

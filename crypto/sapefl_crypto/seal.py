@@ -1,4 +1,4 @@
-"""The few things asked of Microsoft SEAL, and the only module that imports TenSEAL for them.
+"""The few things a server asks of Microsoft SEAL: read, weigh, add and write ciphertexts, without any key.
 
 A ring has one prime: weighing by integers and adding need no levels, rotations or relinearisation. SEAL's Python
 binding saves and loads by path, so bytes pass through an anonymous memory file. SEAL writes a fixed header around the
@@ -28,8 +28,8 @@ PRIME_BITS: Final = 60
 SEED_BYTES: Final = 64
 NOISE_VARIANCE: Final = 10.5 + 1 / 12  # SEAL's centred binomial noise (21 coin pairs) and the encoder's rounding
 _PRNG_BLAKE2XB: Final = b"\x01"
-_HEADER_BYTES: Final = 16
-_SEED_RECORD: Final = _HEADER_BYTES + 1 + SEED_BYTES
+HEADER_BYTES: Final = 16
+_SEED_RECORD: Final = HEADER_BYTES + 1 + SEED_BYTES
 _MEMORY_FILES: Final = hasattr(os, "memfd_create")
 _LEVELS: Final = {256: "TC256", 192: "TC192", 128: "TC128"}
 
@@ -61,7 +61,7 @@ class Ring:
         self._evaluator = sealapi.Evaluator(self.context)
         self._encoder = sealapi.CKKSEncoder(self.context)
         self.parms_id: Final = self.context.first_parms_id()
-        self._load_into = _Inbox().load if _MEMORY_FILES else _loaded
+        self._load_into = _Inbox().load if _MEMORY_FILES else loaded
         self._shape = struct.pack("<4QBQQQdQ", *self.parms_id, 1, 2, ring_degree, 1, scale, 1)
 
     def encode(self, slots: Slots) -> Any:
@@ -86,53 +86,31 @@ class Ring:
 
     def load_fresh(self, first: Coefficients, seed: bytes) -> Any:
         """A freshly encrypted ciphertext: one polynomial, and the seed SEAL expands into the other."""
-        return self._load(first, _header(_SEED_RECORD) + _PRNG_BLAKE2XB + seed)
+        return self._load(first, header(_SEED_RECORD) + _PRNG_BLAKE2XB + seed)
 
     def load_sum(self, both: Coefficients) -> Any:
         return self._load(both, b"")
 
     def save_sum(self, cipher: Any) -> Coefficients:
-        return self.numbers(_saved(cipher.save), 2 * self.degree, len(self._metadata(0)))
+        return self.numbers(saved(cipher.save), 2 * self.degree, len(self._metadata(0)))
 
     def numbers(self, stream: memoryview, count: int, start: int) -> Coefficients:
         return np.frombuffer(_body(stream), "<u8", count, start)
 
     def fresh_parts(self, serializable: Any) -> tuple[Coefficients, bytes]:
-        stream = _saved(serializable.save)
+        stream = saved(serializable.save)
         return self.numbers(stream, self.degree, len(self._metadata(0))), bytes(stream[-SEED_BYTES:])
 
     def _metadata(self, count: int) -> bytes:
         """What SEAL writes before a ciphertext's numbers: parms id, NTT form, two polynomials, one prime, scale."""
-        return self._shape + _array_header(count)
+        return self._shape + array_header(count)
 
     def _load(self, numbers: Coefficients, after: bytes) -> Any:
         before, middle = self._metadata(numbers.size), numbers.tobytes()
-        header = _header(_HEADER_BYTES + len(before) + len(middle) + len(after))
+        whole = header(HEADER_BYTES + len(before) + len(middle) + len(after))
         cipher = sealapi.Ciphertext()
-        self._load_into(cipher.load, self.context, header, before, middle, after)
+        self._load_into(cipher.load, self.context, whole, before, middle, after)
         return cipher
-
-
-class SecretRing:
-    """A ring together with its secret key: what only a site may do."""
-
-    def __init__(self, ring: Ring, secret: Coefficients | None = None) -> None:
-        self._ring = ring
-        self._secret = _load_secret(ring, secret) if secret is not None else _new_secret(ring)
-        self._encryptor = sealapi.Encryptor(ring.context, self._secret)
-        self._decryptor = sealapi.Decryptor(ring.context, self._secret)
-
-    def secret_coefficients(self) -> Coefficients:
-        return self._ring.numbers(_saved(self._secret.save), self._ring.degree, len(_secret_metadata(self._ring)))
-
-    def encrypt(self, slots: Slots) -> tuple[Coefficients, bytes]:
-        """One-argument ``encrypt_symmetric`` keeps the seed of the second polynomial: half the bytes."""
-        return self._ring.fresh_parts(self._encryptor.encrypt_symmetric(self._ring.encode(slots)))
-
-    def decrypt(self, both: Coefficients) -> Slots:
-        plain = sealapi.Plaintext()
-        self._decryptor.decrypt(self._ring.load_sum(both), plain)
-        return self._ring.decode(plain)
 
 
 @cache
@@ -140,30 +118,15 @@ def ring_of(ring_degree: int, scale: float) -> Ring:
     return Ring(ring_degree, scale)
 
 
-def _new_secret(ring: Ring) -> Any:
-    return sealapi.KeyGenerator(ring.context).secret_key()
-
-
-def _secret_metadata(ring: Ring) -> bytes:
-    return struct.pack("<4QQd", *ring.context.key_parms_id(), ring.degree, 1.0) + _array_header(ring.degree)
-
-
-def _load_secret(ring: Ring, coefficients: Coefficients) -> Any:
-    body = _secret_metadata(ring) + coefficients.tobytes()
-    secret = sealapi.SecretKey()
-    _loaded(secret.load, ring.context, _header(_HEADER_BYTES + len(body)), body)
-    return secret
-
-
-def _array_header(count: int) -> bytes:
-    return _header(_HEADER_BYTES + 8 + 8 * count) + struct.pack("<Q", count)
+def array_header(count: int) -> bytes:
+    return header(HEADER_BYTES + 8 + 8 * count) + struct.pack("<Q", count)
 
 
 @cache
-def _header(size: int) -> bytes:
+def header(size: int) -> bytes:
     """SEAL's own 16 bytes: magic, header size, library version, "not compressed", total size."""
     ours = sealapi.Serialization.SEALHeader()
-    return struct.pack("<HBBBBHQ", ours.magic, _HEADER_BYTES, ours.version_major, ours.version_minor, 0, 0, size)
+    return struct.pack("<HBBBBHQ", ours.magic, HEADER_BYTES, ours.version_major, ours.version_minor, 0, 0, size)
 
 
 def _body(stream: memoryview) -> bytes | memoryview:
@@ -173,8 +136,8 @@ def _body(stream: memoryview) -> bytes | memoryview:
     then stores them as they are in "raw" blocks (RFC 8878, 3.1.1); any other outcome is an error, never a guess.
     """
     if stream[5] == 0:
-        return stream[_HEADER_BYTES:]
-    frame = stream[_HEADER_BYTES:]
+        return stream[HEADER_BYTES:]
+    frame = stream[HEADER_BYTES:]
     if stream[5] != 2 or bytes(frame[:4]) != b"\x28\xb5\x2f\xfd" or frame[4] not in (0x60, 0xA0):
         raise CryptoError("This TenSEAL build saves ciphertexts in an unknown way; install tenseal 0.3.16 to 0.3.18.")
     blocks = list(_raw_blocks(frame, 7 if frame[4] == 0x60 else 9))
@@ -206,13 +169,13 @@ def _scratch() -> Iterator[tuple[int, str]]:
             yield file.fileno(), file.name
 
 
-def _saved(save: Callable[[str], None]) -> memoryview:
+def saved(save: Callable[[str], None]) -> memoryview:
     with _scratch() as (descriptor, path):
         save(path)
         return memoryview(os.pread(descriptor, os.fstat(descriptor).st_size, 0))
 
 
-def _loaded(load: Callable[[Any, str], None], context: Any, *stream: bytes) -> None:
+def loaded(load: Callable[[Any, str], None], context: Any, *stream: bytes) -> None:
     with _scratch() as (descriptor, path):
         os.writev(descriptor, stream)
         load(context, path)

@@ -21,15 +21,17 @@ import numpy.typing as npt
 from sapefl_crypto.derivation import derive, keystream
 from sapefl_crypto.occasion import Occasion
 from sapefl_crypto.parameters import TAGS, Parameters
-from sapefl_crypto.secret import Secret
+from sapefl_crypto.secret import Guarded, Secret
 
 _ROUNDING = 2.0**-44  # double precision in SEAL's FFT and in the inner products, relative to the largest value
 
 Reals = npt.NDArray[np.float64]
 
 
-class TagMaker:
+class TagMaker(Guarded):
     """Makes and checks tags for one occasion. Holds secrets derived from the cohort root."""
+
+    __slots__ = ("_functional_key", "_offset_root", "_params")
 
     def __init__(self, root: Secret, params: Parameters, occasion: Occasion) -> None:
         about = occasion.to_bytes()

@@ -92,8 +92,9 @@ def test_damaged_or_foreign_key_bytes_are_refused_without_quoting_them(key: Coho
     secret = key.export_secret()
     flipped = secret[:100] + bytes([secret[100] ^ 1]) + secret[101:]
     short = with_checksum(secret[:-36])
+    above = with_checksum(secret[:62] + b"\xff" * (len(secret) - 66))
     weak = with_checksum(secret[:26] + (2048).to_bytes(4, "big") + secret[30:-4])
-    for wrong in (b"", b"SPCK\x01", secret[:-1], secret + b"x", flipped, short, weak):
+    for wrong in (b"", b"SPCK\x01", secret[:-1], secret + b"x", flipped, short, above, weak):
         with pytest.raises(KeyRejected) as caught:
             CohortKey.from_secret(wrong)
         assert secret[40:48].hex() not in str(caught.value)
@@ -114,12 +115,28 @@ def test_the_leak_detector_detects(key: CohortKey) -> None:
     assert leaks(repr(key._root.reveal()), key)
 
 
+class Holder:
+    """An ordinary object that holds a key, as an application would."""
+
+    def __init__(self, key: CohortKey) -> None:
+        self.key = key
+
+
 def test_a_key_never_says_itself(key: CohortKey) -> None:
     log = io.StringIO()
     handler = logging.StreamHandler(log)
     logging.getLogger("t").addHandler(handler)
     logging.getLogger("t").warning("%s %r %s", key, key, [key])
-    spoken = [repr(key), str(key), f"{key}", log.getvalue(), repr(dir(key)), repr(key._root), repr(key._ring)]
+    spoken = [
+        repr(key),
+        str(key),
+        f"{key}",
+        log.getvalue(),
+        repr(dir(key)),
+        repr(key._root),
+        repr(key._ring),
+        repr(vars(Holder(key))),
+    ]
     assert not any(leaks(text, key) for text in spoken)
     assert not hasattr(key, "__dict__")
 
@@ -141,8 +158,13 @@ def test_exceptions_with_their_locals_hold_no_key(key: CohortKey) -> None:
         lambda: key.decrypt(aggregate, study="t", round_index=3),
         lambda: CohortKey.generate(key.params).decrypt(aggregate, **ABOUT),
         lambda: key.open(b"x" * 100, **ABOUT, sender="a"),
+        lambda: key.seal(np.array([np.nan], np.float32), **ABOUT, sender="a"),
+        lambda: CohortKey.from_secret(key.export_secret()[:-50]),
+        lambda: CohortKey.from_secret(with_checksum(key.export_secret()[:-50])),
     ):
         with pytest.raises(CryptoError) as caught:
             failing()
         report = traceback.TracebackException.from_exception(caught.value, capture_locals=True)
-        assert not leaks("".join(report.format()), key)
+        text = "".join(report.format())
+        assert not leaks(text, key)
+        assert repr(key._envelope_key("s").reveal()) not in text

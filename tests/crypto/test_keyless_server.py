@@ -110,4 +110,4 @@ def test_the_aggregator_imports_nothing_that_knows_a_key() -> None:
     assert imports("aggregator") == {
         "aggregator", "aggregate", "claims", "errors", "frames", "occasion", "packing", "parameters", "seal",
     }  # fmt: skip
-    assert {"cohort", "tags", "derivation", "secret"} <= imports("cohort")
+    assert {"cohort", "tags", "derivation", "secret", "secret_ring"} <= imports("cohort")

@@ -4,13 +4,14 @@ import numpy as np
 import pytest
 
 from sapefl_crypto import CryptoError, seal
+from sapefl_crypto.secret_ring import SecretRing
 
 
 @pytest.mark.parametrize("degree", [4096, 8192])
 def test_a_ciphertext_survives_our_headers_at_every_degree(degree: int) -> None:
     """8192 makes SEAL's zstd frame several blocks long; both shapes must come through."""
     ring = seal.ring_of(degree, 2.0**37)
-    secret = seal.SecretRing(ring)
+    secret = SecretRing(ring)
     slots = np.random.default_rng(0).uniform(-1, 1, degree).view(np.complex128)
     total = ring.load_fresh(*secret.encrypt(slots))
     ring.weigh(total, ring.weight(3))
@@ -20,8 +21,8 @@ def test_a_ciphertext_survives_our_headers_at_every_degree(degree: int) -> None:
 
 def test_the_secret_key_survives_storing() -> None:
     ring = seal.ring_of(4096, 2.0**37)
-    secret = seal.SecretRing(ring)
-    twin = seal.SecretRing(ring, secret.secret_coefficients())
+    secret = SecretRing(ring)
+    twin = SecretRing(ring, secret.secret_coefficients())
     slots = np.full(2048, 1.5 - 0.5j)
     cipher = ring.load_fresh(*secret.encrypt(slots))
     assert np.abs(twin.decrypt(ring.save_sum(cipher)) - slots).max() < 1e-7
@@ -29,7 +30,7 @@ def test_the_secret_key_survives_storing() -> None:
 
 def test_two_encryptions_of_one_message_share_nothing() -> None:
     ring = seal.ring_of(4096, 2.0**37)
-    secret = seal.SecretRing(ring)
+    secret = SecretRing(ring)
     (first, first_seed), (second, second_seed) = (secret.encrypt(np.zeros(2048, complex)) for _ in range(2))
     assert first_seed != second_seed
     assert (first == second).mean() < 0.01
@@ -52,14 +53,14 @@ def test_a_private_folder_stands_in_where_memory_files_are_missing(monkeypatch: 
     monkeypatch.setattr(seal, "_MEMORY_FILES", False)
     monkeypatch.delattr("os.memfd_create")
     ring = seal.Ring(4096, 2.0**37)
-    secret = seal.SecretRing(ring)
+    secret = SecretRing(ring)
     cipher = ring.load_fresh(*secret.encrypt(np.ones(2048, complex)))
     assert np.abs(secret.decrypt(ring.save_sum(cipher)) - 1).max() < 1e-7
 
 
 def test_threads_and_forked_children_do_not_read_each_others_ciphertexts() -> None:
     ring = seal.ring_of(4096, 2.0**37)
-    secret = seal.SecretRing(ring)
+    secret = SecretRing(ring)
     fresh = [secret.encrypt(np.full(2048, complex(value))) for value in range(4)]
 
     def wrong(value: int) -> int:
