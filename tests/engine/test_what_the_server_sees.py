@@ -151,16 +151,20 @@ def recorded_run(monkeypatch: pytest.MonkeyPatch, protection: str) -> Recording:
     return recording
 
 
-def test_an_encrypted_run_shows_the_server_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    seen = recorded_run(monkeypatch, "ckks")
+@pytest.fixture(scope="module")
+def seen() -> Recording:
+    with pytest.MonkeyPatch.context() as patch:
+        return recorded_run(patch, "ckks")
+
+
+def test_an_encrypted_run_shows_the_server_nothing(seen: Recording) -> None:
     assert seen.calls.count("open_round") == seen.calls.count("close_round") == 3
     assert seen.calls.count("accept") == 9
     assert all(len(vectors) >= 3 for vectors in seen.secrets.values())
     assert seen.found() == set()
 
 
-def test_an_encrypted_run_shows_the_server_no_key(monkeypatch: pytest.MonkeyPatch) -> None:
-    seen = recorded_run(monkeypatch, "ckks")
+def test_an_encrypted_run_shows_the_server_no_key(seen: Recording) -> None:
     (key,) = seen.keys
     everything = b"\0\0".join(seen.blobs)
     secret = key.export_secret()
