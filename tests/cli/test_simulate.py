@@ -297,9 +297,7 @@ def test_a_full_disk_ends_the_run_and_keeps_what_was_saved(
 ) -> None:
     """A limit on file size (64 kB, less than a checkpoint) stands for the disk: the same write fails the same way."""
     shutil.copytree(killed, tmp_path / "run")
-    before = (
-        (tmp_path / "run" / "rounds.jsonl").read_text().splitlines()[:2]
-    )  # the third may not have its checkpoint yet
+    before = (tmp_path / "run" / "rounds.jsonl").read_text().splitlines()[:2]  # line 3 may lack its checkpoint
     full = start(tmp_path, "simulate", "--resume", "run", "--quiet", before="ulimit -f 64;")
     out, err = full.communicate()
     assert (full.returncode, out) == (2, "")
