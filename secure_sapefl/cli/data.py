@@ -1,22 +1,20 @@
 """`secure-sapefl data`: which datasets there are, whether one is sound and how it is divided, fetching one."""
 
 import json
-from collections.abc import Iterator
-from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
-from rich.progress import BarColumn, DownloadColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
+from secure_sapefl.cli.options import key_values
+from secure_sapefl.cli.progress import download_progress
 from secure_sapefl.errors import BadInput, SapeflError, UnknownName
 
 if TYPE_CHECKING:
     from secure_sapefl.data import DatasetSpec, Federation
-    from secure_sapefl.data.fetch import Progress as FetchProgress
 
 app = typer.Typer(help="Datasets: list them, check and picture one, fetch one.", no_args_is_help=True)
 
@@ -84,7 +82,7 @@ def check(
             kappa=kappa,
             seed=seed,
             data_dir=data_dir,
-            options=dict(map(_option, option or [])),
+            options=key_values(option),
             label=label,
             group=group,
             progress=progress,
@@ -122,26 +120,6 @@ def fetch(name: Annotated[str, typer.Argument(help="A registered name; see `secu
     typer.echo(f"{name}: {path}")
 
 
-@contextmanager
-def download_progress() -> Iterator["FetchProgress"]:
-    """A bar on stderr for each file that is downloaded; nothing is shown where none is."""
-    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TimeRemainingColumn())
-    bars = Progress(*columns, console=Console(stderr=True))
-    tasks: dict[str, TaskID] = {}
-
-    def report(name: str, received: int, total: int | None) -> None:
-        bars.start()
-        if name not in tasks:
-            tasks[name] = bars.add_task(name, total=total)
-        bars.update(tasks[name], completed=received, total=total)
-
-    try:
-        yield report
-    finally:
-        if tasks:
-            bars.stop()
-
-
 def _entry(spec: "DatasetSpec", data_dir: Path | None) -> dict[str, Any]:
     return {
         "name": spec.name,
@@ -172,19 +150,6 @@ def _where(spec: "DatasetSpec", data_dir: Path | None) -> str:
         return f"{path.name} ({len(read_npz(path, only={'y'})['y']):,} rows)"
     except SapeflError as error:
         return f"unreadable: {error}"
-
-
-def _option(text: str) -> tuple[str, object]:
-    """``window=20`` as ("window", 20): a number where it reads as one."""
-    key, separator, value = text.partition("=")
-    if not separator:
-        raise BadInput(f"--option {text!r} has no value; write KEY=VALUE.")
-    for kind in (int, float):
-        try:
-            return key, kind(value)
-        except ValueError:
-            continue
-    return key, value
 
 
 def _summary(federation: "Federation") -> dict[str, Any]:

@@ -5,9 +5,19 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.progress import (
+    BarColumn,
+    DownloadColumn,
+    MofNCompleteColumn,
+    Progress,
+    TaskID,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
 
 if TYPE_CHECKING:
+    from secure_sapefl.data import Progress as FetchProgress
     from secure_sapefl.engine.result import RoundRecord
 
 
@@ -40,6 +50,26 @@ def round_progress(rounds: int, quiet: bool) -> Iterator[Callable[["RoundRecord"
                 console.print(f"round {record.round_index + 1}: all scores are zero, the global model stays as it was")
 
         yield on_round
+
+
+@contextmanager
+def download_progress() -> Iterator["FetchProgress"]:
+    """A bar on stderr for each file that is downloaded; nothing is shown where none is."""
+    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TimeRemainingColumn())
+    bars = Progress(*columns, console=Console(stderr=True))
+    tasks: dict[str, TaskID] = {}
+
+    def report(name: str, received: int, total: int | None) -> None:
+        bars.start()
+        if name not in tasks:
+            tasks[name] = bars.add_task(name, total=total)
+        bars.update(tasks[name], completed=received, total=total)
+
+    try:
+        yield report
+    finally:
+        if tasks:
+            bars.stop()
 
 
 def _news(record: "RoundRecord") -> str:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from secure_sapefl.cli.options import given, key_values
-from secure_sapefl.cli.progress import round_progress
+from secure_sapefl.cli.progress import download_progress, round_progress
 from secure_sapefl.cli.tables import show_summary
 
 if TYPE_CHECKING:
@@ -103,11 +103,14 @@ def simulate(
 
 
 def _simulate(config: "Config", folder: Path, quiet: bool) -> dict[str, Any]:
+    from secure_sapefl.engine.simulator import federation_of
     from secure_sapefl.engine.simulator import simulate as run
     from secure_sapefl.report.run_report import write_report
 
+    with download_progress() as progress:
+        federation = federation_of(config, progress)
     with round_progress(config.rounds, quiet) as on_round:
-        summary = run(config, folder, on_round).summary()
+        summary = run(config, folder, on_round, federation).summary()
     write_report(folder)
     return summary
 

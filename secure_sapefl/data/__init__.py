@@ -2,7 +2,7 @@
 
 from secure_sapefl.data.build import build_federation
 from secure_sapefl.data.federation import ClientData, Federation, Rows
-from secure_sapefl.data.fetch import Progress
+from secure_sapefl.data.fetch import Progress, no_progress
 from secure_sapefl.data.partition import PARTITIONS
 from secure_sapefl.data.registry import DATASETS
 from secure_sapefl.data.spec import DatasetSpec
@@ -16,4 +16,5 @@ __all__ = [
     "Progress",
     "Rows",
     "build_federation",
+    "no_progress",
 ]

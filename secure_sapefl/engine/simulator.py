@@ -15,7 +15,7 @@ from torch import Tensor
 from secure_sapefl.algorithms.base import Algorithm, Peers, StudyFacts
 from secure_sapefl.algorithms.registry import algorithm as find_algorithm
 from secure_sapefl.config import Config
-from secure_sapefl.data import Federation, build_federation
+from secure_sapefl.data import Federation, Progress, build_federation, no_progress
 from secure_sapefl.engine.device import cpu_threads, group_size, make_trainer, resolve_device
 from secure_sapefl.engine.protection import protection_for
 from secure_sapefl.engine.result import Result, RoundRecord, Traffic, versions
@@ -37,9 +37,17 @@ Tamper = Callable[[Answer, float], Answer]
 """What a hostile site makes of its answer, given the study's largest score, before it is encrypted and sent."""
 
 
-def simulate(config: Config, out: Path | None = None, on_round: OnRound | None = None) -> Result:
-    """Run a study from the start. With ``out``, everything is saved there and a killed run can be resumed."""
-    simulation = Simulation(config)
+def simulate(
+    config: Config,
+    out: Path | None = None,
+    on_round: OnRound | None = None,
+    federation: Federation | None = None,
+) -> Result:
+    """Run a study from the start. With ``out``, everything is saved there and a killed run can be resumed.
+
+    The data is what ``config`` names, unless a ``federation`` is given.
+    """
+    simulation = Simulation(config, federation)
     folder = None if out is None else RunFolder.create(out, simulation.config)
     return simulation.run(folder, on_round)
 
@@ -196,7 +204,8 @@ class Simulation:
         )
 
 
-def federation_of(config: Config) -> Federation:
+def federation_of(config: Config, progress: Progress = no_progress) -> Federation:
+    """The clients a configuration asks for; ``progress`` hears of a download, should one be needed."""
     return build_federation(
         config.dataset,
         clients=config.clients,
@@ -207,6 +216,7 @@ def federation_of(config: Config) -> Federation:
         options=config.data_options,
         label=config.label,
         group=config.group,
+        progress=progress,
     )
 
 
