@@ -1,6 +1,7 @@
 """Algorithm 2 as a whole: what a site's result may depend on, and every option at work."""
 
 from itertools import product
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -251,3 +252,12 @@ def test_proximal_strength_is_eq_6_at_the_start(four_sites: Any) -> None:
     assert isinstance(objective, ProximalAnchored)
     expected = torch.stack([2 * vartheta(start, anchor.theta), 2 * vartheta(start, group.theta_global)], 1)
     torch.testing.assert_close(objective.anchors.strength, expected)
+
+
+def test_the_documented_options_are_the_real_ones() -> None:
+    """docs/algorithms.md, section Options: the same names and defaults as here."""
+    page = (Path(__file__).parents[2] / "docs" / "algorithms.md").read_text(encoding="utf-8")
+    section = page.split("## Options")[1].split("\n## ")[0]
+    rows = [[cell.strip(" `") for cell in line.split("|")[1:3]] for line in section.splitlines() if "| `" in line]
+    defaults = {name: str(value) for name, value in SapeOptions().model_dump().items()}
+    assert dict(rows) == defaults | {"personal_epochs": "as `local_epochs"}
