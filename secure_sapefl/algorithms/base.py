@@ -16,11 +16,14 @@ import torch
 from torch import Tensor
 
 from secure_sapefl.config import Settings
+from secure_sapefl.models import Model
 from secure_sapefl.stopwatch import Stopwatch
 from secure_sapefl.streams import Purpose
 from secure_sapefl.training.objective import Batch, LocalLoss, Objective, Proximal
 from secure_sapefl.training.plan import Plan, Shard, plan_batches
 from secure_sapefl.training.trainer import Trainer, batches
+
+_ROWS_AT_ONCE = 128
 
 
 class Homomorphic(Enum):
@@ -100,14 +103,38 @@ class SiteGroup:
     def _plan(self, purpose: Purpose, epochs: int) -> Plan:
         return plan_batches(self.shard.sizes, self.streams(purpose), epochs=epochs, batch_size=self.batch_size)
 
-    def rows(self, at_most: int | None, purpose: Purpose) -> tuple[Tensor, Tensor]:
-        """Some rows of each site (all of them where ``at_most`` is None), padded: x [G, m, ...] and present [G, m]."""
-        m = max(self.shard.sizes) if at_most is None else min(at_most, max(self.shard.sizes))
+    @property
+    def present(self) -> Tensor:
+        """1 where a site has a row of that number, 0 past its last, [G, n]."""
+        device = self.shard.x.device
+        sizes = torch.tensor(self.shard.sizes, device=device).unsqueeze(1)
+        return (torch.arange(max(self.shard.sizes), device=device) < sizes).float()
+
+    def outputs(self, theta: Tensor) -> Tensor:
+        """f(theta_g, D_g), each site's model on all its own rows, [G, n, K]; meaningless where `present` is 0.
+
+        Block by block of rows, for the sites that have so many (a prefix of the group): nobody's rows are padded to the
+        number of the largest site's.
+        """
+        model, shard, most = self.trainer.model, self.shard, max(self.shard.sizes)
+        starts, sizes = (
+            torch.tensor(values, device=theta.device).unsqueeze(1) for values in (shard.starts, shard.sizes)
+        )
+        answers = theta.new_zeros((self.size, most, model.classes))
+        for first in range(0, most, _ROWS_AT_ONCE):
+            active = sum(size > first for size in shard.sizes)
+            block = torch.arange(first, min(first + _ROWS_AT_ONCE, most), device=theta.device)
+            rows = starts[:active] + torch.minimum(block, sizes[:active] - 1)
+            answers[:active, first : first + len(block)] = model.outputs(theta[:active], shard.x[rows])
+        return answers
+
+    def sample_rows(self, at_most: int, purpose: Purpose) -> tuple[Tensor, Tensor]:
+        """Some rows of each site, all where it has no more, padded: x [G, m, ...] and present [G, m]."""
+        m = min(at_most, max(self.shard.sizes))
         index = np.zeros((self.size, m), dtype=np.int64)
         present = np.zeros((self.size, m), dtype=np.float32)
-        streams = self.streams(purpose) if at_most is not None else [None] * self.size
-        for g, (size, rng) in enumerate(zip(self.shard.sizes, streams, strict=True)):
-            chosen = np.arange(size) if rng is None or size <= m else rng.choice(size, m, replace=False)
+        for g, (size, rng) in enumerate(zip(self.shard.sizes, self.streams(purpose), strict=True)):
+            chosen = np.arange(size) if size <= m else rng.choice(size, m, replace=False)
             index[g, : len(chosen)] = chosen
             present[g, : len(chosen)] = 1
         device = self.shard.x.device
@@ -121,7 +148,7 @@ class Contribution:
     the method relays models to peers; ``state`` stays; ``statistics`` are for the run's own log."""
 
     state: Mapping[str, Tensor]
-    update: Tensor | None = None  # Delta_c, [G, P]
+    update: Tensor | None = None  # Delta_c, [G, P] or, of the first weights only, less
     score: Tensor | None = None  # s_c, [G]
     shared: Tensor | None = None  # theta_personal, [G, P]
     statistics: Mapping[str, Tensor] = field(default_factory=dict)
@@ -141,6 +168,15 @@ class StudyFacts:
         return others if self.peers_per_client is None else min(others, self.peers_per_client)
 
 
+def whole_model(model: Model) -> int:
+    return model.parameters
+
+
+def body_only(model: Model) -> int:
+    """Heads stay at the sites."""
+    return model.head_start
+
+
 class NoOptions(Settings):
     """A method without options of its own."""
 
@@ -155,6 +191,7 @@ class Algorithm:
     site_round: Callable[[SiteGroup, Any], Contribution]
     personal_models: Callable[[SiteGroup, Any], Tensor]
     score_bound: Callable[[StudyFacts], float]
+    update_length: Callable[[Model], int] = whole_model  # how many of the model's weights, from the first, are summed
     relays_models: bool = False
     options: type[Settings] = NoOptions
 

@@ -12,6 +12,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
+from torch.nn import functional as F
 
 from sapefl_crypto.errors import FrameRejected
 from secure_sapefl.algorithms.base import Algorithm, Contribution, Peers, SiteGroup
@@ -23,11 +24,16 @@ _LARGEST_WEIGHT = 1e3  # three layers of such weights still answer in float32; N
 
 
 def absorb(theta_global: Tensor, outcome: RoundOutcome, codec: Codec, study: str) -> Tensor:
-    """theta_G after a round (Eq. 12). Nothing came, or all scores were zero: theta_G stays as it is."""
+    """theta_G after a round (Eq. 12). Nothing came, or all scores were zero: theta_G stays as it is.
+
+    A method that shares only a body sums only the first weights; the rest of theta_G stays too.
+    """
     if outcome.aggregate is None:
         return theta_global
     mean = codec.decrypt(outcome.aggregate, study=study, round_index=outcome.round_index)
-    return theta_global if mean is None else theta_global + torch.from_numpy(mean).to(theta_global.device)
+    if mean is None:
+        return theta_global
+    return theta_global + F.pad(torch.from_numpy(mean), (0, len(theta_global) - len(mean))).to(theta_global.device)
 
 
 def open_peers(

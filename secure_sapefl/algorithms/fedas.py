@@ -1,0 +1,108 @@
+"""FedAS (Yang et al., CVPR 2024): a shared body, private heads, and weights from Fisher information.
+
+A site's round, read from the authors' code:
+
+    p_k   = mean of phi_c(x) over its rows of class k, with the body it had before
+    psi   = phi_G after an epoch towards those prototypes: sum over classes k in a batch of MSE(psi(x_k), p_k)
+    theta = (psi, h_c) after E epochs of L_c on body and head together
+    F_c   = sum over batches of ||grad of the mean NLL||^2;    phi_G <- sum_c F_c phi_c / sum_c F_c
+
+Only bodies leave a site. F_c has no bound of its own and the server weighs with whole numbers up to one, so
+our interpretation: F_c is cut at ``FISHER_CAP``, and one too small to be told from 0 still counts as the smallest
+weight, so that a cohort of vanishing F_c is averaged evenly (the authors' code divides by zero there). Batches of the
+alignment and of F_c have the study's batch size; the authors use 16.
+"""
+
+from dataclasses import dataclass, replace
+from typing import Final, Self
+
+import torch
+from pydantic import Field
+from torch import Tensor
+from torch.nn import functional as F
+
+from secure_sapefl.algorithms.base import Algorithm, Contribution, Homomorphic, SiteGroup, body_only, personal_state
+from secure_sapefl.config import Settings
+from secure_sapefl.streams import Purpose
+from secure_sapefl.training.objective import Batch, LocalLoss
+
+FISHER_CAP: Final = 1024.0
+
+
+class FedAsOptions(Settings):
+    alignment_epochs: int = Field(1, ge=1, description="passes that move the global body towards the old features")
+    alignment_lr: float = Field(0.01, gt=0, description="their learning rate")
+
+
+@dataclass(frozen=True, slots=True)
+class TowardsPrototypes(LocalLoss):
+    """Mean squared distance of features to their class's prototype, summed over the classes of a batch."""
+
+    prototypes: Tensor  # [G, K, F]
+
+    def loss(self, logits: Tensor, batch: Batch) -> Tensor:
+        """``logits`` are features here: the model is a body."""
+        sites = torch.arange(len(batch.y), device=batch.y.device).unsqueeze(1)
+        distance = (logits - self.prototypes[sites, batch.y]).square().mean(2)
+        present = batch.weight > 0
+        alike = (batch.y.unsqueeze(2) == batch.y.unsqueeze(1)) & present.unsqueeze(1)
+        return (distance * present / alike.sum(2).clamp(min=1)).sum(1)
+
+    def narrow(self, sites: slice) -> Self:
+        return type(self)(self.prototypes[sites])
+
+
+def site_round(group: SiteGroup, options: FedAsOptions) -> Contribution:
+    old, split = group.state["theta_personal"], group.trainer.model.head_start
+    with group.clock.phase("local"):
+        body = aligned_body(group, old[:, :split], options)
+    with group.clock.phase("personal"):
+        theta = group.train(torch.cat([body, old[:, split:]], 1), LocalLoss(), Purpose.PERSONAL_BATCHES)
+    with group.clock.phase("similarity"):
+        score = fisher_trace(group, theta).clamp(max=FISHER_CAP)
+    return Contribution(
+        state={"theta_personal": theta}, update=theta[:, :split] - group.theta_global[:split], score=score
+    )
+
+
+def aligned_body(group: SiteGroup, old: Tensor, options: FedAsOptions) -> Tensor:
+    """psi: a copy of the global body whose features resemble those the site's head was trained on."""
+    model = group.trainer.model
+    bodies = replace(group, trainer=group.trainer.of(model.body), lr=options.alignment_lr)
+    start = group.everywhere(group.theta_global[: model.head_start])
+    objective = TowardsPrototypes(class_means(group, old))
+    return bodies.train(start, objective, Purpose.ALIGNMENT_BATCHES, options.alignment_epochs)
+
+
+def class_means(group: SiteGroup, bodies: Tensor) -> Tensor:
+    """Mean features of each class at each site, [G, K, F]; 0 where a site has no row of a class."""
+    model = group.trainer.model
+    classes, width = model.head.shapes[0]
+    features, members = bodies.new_zeros(group.size, classes, width), bodies.new_zeros(group.size, classes, 1)
+    for active, batch in group.steps(Purpose.ALIGNMENT_BATCHES, epochs=1):
+        member = (F.one_hot(batch.y, classes) * (batch.weight > 0).unsqueeze(2)).to(bodies.dtype)
+        features[:active] += member.mT @ model.body.outputs(bodies[:active], batch.x)
+        members[:active] += member.sum(1).unsqueeze(2)
+    return features / members.clamp(min=1)
+
+
+def fisher_trace(group: SiteGroup, theta: Tensor) -> Tensor:
+    """F_c = sum over batches of ||grad of the mean negative log-likelihood||^2, over body and head, [G]."""
+    trace = torch.zeros(group.size, device=theta.device)
+    for active, batch in group.steps(Purpose.FISHER_BATCHES, epochs=1):
+        trace[:active] += group.trainer.gradient(theta[:active], batch, LocalLoss()).square().sum(1)
+    return trace
+
+
+ALGORITHM = Algorithm(
+    name="fedas",
+    title="FedAS",
+    source="Yang et al., FedAS: Bridging Inconsistency in Personalized Federated Learning, CVPR 2024",
+    homomorphic=Homomorphic.WEIGHTED_SUM,
+    initial_state=personal_state,
+    site_round=site_round,
+    personal_models=lambda group, _: group.state["theta_personal"],
+    score_bound=lambda _: FISHER_CAP,
+    update_length=body_only,
+    options=FedAsOptions,
+)
