@@ -14,14 +14,14 @@ def methods(
 ) -> None:
     """List the methods, what their server has to do, and their options with defaults."""
     from rich.console import Console
-    from rich.table import Table
+    from rich.table import Column, Table
 
     from secure_sapefl.algorithms.registry import ALGORITHMS
 
     if output == "json":
         typer.echo(json.dumps([_described(algorithm) for algorithm in ALGORITHMS.values()]))
         return
-    table = Table("name", "method", "the server", "options", "source")
+    table = Table("name", "method", "the server", Column("options", overflow="fold"), "source", show_lines=True)
     for algorithm in ALGORITHMS.values():
         options = algorithm.options().model_dump(mode="json")
         lines = "\n".join(f"{key} = {value}" for key, value in options.items())

@@ -6,10 +6,13 @@ process that handed it to them, however that one ends.
 """
 
 import os
+import sys
+from collections.abc import Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
+from contextlib import contextmanager
 from multiprocessing import get_context, parent_process
 from threading import Thread
-from types import TracebackType
+from types import ModuleType, TracebackType
 from typing import Protocol, Self
 
 from sapefl_crypto import CohortKey
@@ -62,13 +65,26 @@ class ProcessProtector:
         self._pool = ProcessPoolExecutor(workers, get_context("spawn"), initializer=_hold_key, initargs=(secret,))
 
     def submit(self, answer: Answer, study: str, round_index: int) -> "Future[RoundUpload]":
-        return self._pool.submit(_protect, answer, study, round_index)
+        with _without_main():  # the pool starts a process when it gets something to do
+            return self._pool.submit(_protect, answer, study, round_index)
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
         self._pool.shutdown(cancel_futures=True)
+
+
+@contextmanager
+def _without_main() -> Iterator[None]:
+    """A spawned process imports the script that started it, and a script without the usual `if __name__` guard would
+    begin its study again in every worker. Workers need nothing from it, so they are not told where it is."""
+    main = sys.modules["__main__"]
+    sys.modules["__main__"] = ModuleType("__main__")
+    try:
+        yield
+    finally:
+        sys.modules["__main__"] = main
 
 
 def _hold_key(secret: bytes) -> None:
