@@ -7,7 +7,7 @@ group of one.
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Any
 
@@ -110,6 +110,26 @@ class SiteGroup:
         sizes = torch.tensor(self.shard.sizes, device=device).unsqueeze(1)
         return (torch.arange(max(self.shard.sizes), device=device) < sizes).float()
 
+    @property
+    def labels(self) -> Tensor:
+        """Each site's labels in the order of its rows, [G, n]; meaningless where `present` is 0."""
+        device = self.shard.y.device
+        starts, sizes = (
+            torch.tensor(values, device=device).unsqueeze(1) for values in (self.shard.starts, self.shard.sizes)
+        )
+        return self.shard.y[starts + torch.minimum(torch.arange(max(self.shard.sizes), device=device), sizes - 1)]
+
+    def features(self, bodies: Tensor) -> Tensor:
+        """What each site's body makes of its own rows, [G, n, F]; meaningless where `present` is 0."""
+        return replace(self, trainer=self.trainer.of(self.trainer.model.body)).outputs(bodies)
+
+    def on_features(self, bodies: Tensor) -> "SiteGroup":
+        """The same sites with features for rows and the head for a model: to train heads while bodies stand still."""
+        features, sizes = self.features(bodies), self.shard.sizes
+        starts = tuple(range(0, self.size * max(sizes), max(sizes)))
+        shard = Shard(features.flatten(0, 1), self.labels.flatten(), starts, sizes)
+        return replace(self, shard=shard, trainer=self.trainer.of(self.trainer.model.head))
+
     def outputs(self, theta: Tensor) -> Tensor:
         """f(theta_g, D_g), each site's model on all its own rows, [G, n, K]; meaningless where `present` is 0.
 
@@ -117,15 +137,14 @@ class SiteGroup:
         number of the largest site's.
         """
         model, shard, most = self.trainer.model, self.shard, max(self.shard.sizes)
-        starts, sizes = (
-            torch.tensor(values, device=theta.device).unsqueeze(1) for values in (shard.starts, shard.sizes)
-        )
+        first_row = torch.tensor(shard.starts, device=theta.device).unsqueeze(1)
+        last_row = first_row + torch.tensor(shard.sizes, device=theta.device).unsqueeze(1) - 1
         answers = theta.new_zeros((self.size, most, model.classes))
-        for first in range(0, most, _ROWS_AT_ONCE):
-            active = sum(size > first for size in shard.sizes)
-            block = torch.arange(first, min(first + _ROWS_AT_ONCE, most), device=theta.device)
-            rows = starts[:active] + torch.minimum(block, sizes[:active] - 1)
-            answers[:active, first : first + len(block)] = model.outputs(theta[:active], shard.x[rows])
+        for start in range(0, most, _ROWS_AT_ONCE):
+            active = sum(size > start for size in shard.sizes)
+            block = torch.arange(start, min(start + _ROWS_AT_ONCE, most), device=theta.device)
+            rows = torch.minimum(first_row[:active] + block, last_row[:active])
+            answers[:active, start : start + len(block)] = model.outputs(theta[:active], shard.x[rows])
         return answers
 
     def sample_rows(self, at_most: int, purpose: Purpose) -> tuple[Tensor, Tensor]:

@@ -76,7 +76,7 @@ def _output_part(group: SiteGroup, options: SapeOptions) -> Tensor:
     Peers are taken in order of how many sites received them, so that the padding inside a chunk stays small.
     """
     model, peers = group.trainer.model, group.peers
-    x, present = group.rows(options.similarity_batch, Purpose.SIMILARITY_ROWS)
+    x, present = group.sample_rows(options.similarity_batch, Purpose.SIMILARITY_ROWS)
     own_outputs = model.outputs(group.state["theta_personal"], x)
     similarity = own_outputs.new_zeros(peers.received.shape)
     sites_of = [torch.nonzero(column).squeeze(1) for column in peers.received.cpu().T]
@@ -108,17 +108,15 @@ def dual_anchored(group: SiteGroup, options: SapeOptions, start: Tensor, peer_an
     """Eq. 5 with both anchors frozen; the peer anchor is silent (strength 0) where no peer passed the filter."""
     if options.anchor_strength == 0:
         return LocalLoss()
-    x, present = group.rows(None, Purpose.PERSONAL_BATCHES)
-    outputs = partial(group.trainer.model.outputs, x=x)
     reads_data = options.influence > 0
     thetas = (peer_anchor.theta, group.theta_global)
-    answers = [outputs(theta.expand_as(start)) for theta in thetas] if reads_data else []
+    answers = [group.outputs(theta.expand_as(start)) for theta in thetas] if reads_data else []
     strength = torch.full((group.size,), options.anchor_strength, device=start.device)
     anchors = Anchors.of(thetas, answers, (strength * peer_anchor.present, strength))
     if options.anchoring == "cosine":
         return CosineAnchored(anchors, options.influence, options.output_form)
-    own = outputs(start) if reads_data else None
-    fixed = anchors.coefficients(start, own, present, options.influence, options.output_form)
+    own = group.outputs(start) if reads_data else None
+    fixed = anchors.coefficients(start, own, group.present, options.influence, options.output_form)
     return ProximalAnchored(replace(anchors, strength=anchors.strength * fixed))
 
 

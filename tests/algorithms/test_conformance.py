@@ -40,7 +40,7 @@ def test_a_round_gives_finite_tensors_of_the_right_shape(algorithm: Algorithm, f
         assert not rows.requires_grad, name
     parameters = four_sites.model.parameters
     if contribution.update is not None:
-        assert contribution.update.shape == (4, parameters)
+        assert contribution.update.shape == (4, algorithm.update_length(four_sites.model))
         assert contribution.score is not None
         assert contribution.score.shape == (4,)
     if contribution.shared is not None:

@@ -85,7 +85,7 @@ def test_a_model_that_was_not_received_cannot_matter(four_sites: Any, options: d
 def test_similarities_pair_by_pair(four_sites: Any) -> None:
     """The batched, chunked, padded Eq. 9 against its definition, one pair after another."""
     group, options = group_of(four_sites), SapeOptions(influence=0.3)
-    x, present = group.rows(options.similarity_batch, Purpose.SIMILARITY_ROWS)
+    x, present = group.sample_rows(options.similarity_batch, Purpose.SIMILARITY_ROWS)
     model, got = four_sites.model, similarities(group, options)
     for g, j in product(range(4), range(5)):
         if four_sites.received[g, j]:
