@@ -16,7 +16,7 @@ from torch import Tensor
 from torch.linalg import vecdot, vector_norm
 
 from secure_sapefl.sape.similarity import OutputForm, combined, output_similarity, vartheta
-from secure_sapefl.training.objective import Batch, Pull, cross_entropy
+from secure_sapefl.training.objective import Batch, CrossEntropy, Pull, cross_entropy, record_cross_entropy
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +86,15 @@ class CosineAnchored:
         penalty: Tensor = vecdot(self.anchors.strength, unlike.T)
         return local + self.influence * penalty
 
+    def record_loss(self, logits: Tensor, batch: Batch) -> Tensor:
+        """Eq. 6 with one cosine a record, whatever ``form`` says: only that is a sum over records."""
+        local = record_cross_entropy(logits, batch)
+        if self.influence == 0:
+            return local
+        unlike = vartheta(logits, self.anchors.on(batch))  # [A, G, B]
+        penalty = torch.einsum("ga,agb->gb", self.anchors.strength, unlike)
+        return local + self.influence * penalty
+
     def weight_penalty(self, theta: Tensor) -> Tensor | None:
         if self.influence == 1:
             return None
@@ -109,13 +118,10 @@ class CosineAnchored:
 
 
 @dataclass(frozen=True, slots=True)
-class ProximalAnchored:
+class ProximalAnchored(CrossEntropy):
     """L_c + sum over anchors of S * ||theta - anchor||^2 with S, here the strength, fixed for the round."""
 
     anchors: Anchors
-
-    def loss(self, logits: Tensor, batch: Batch) -> Tensor:
-        return cross_entropy(logits, batch)
 
     def weight_penalty(self, theta: Tensor) -> Tensor | None:
         distances = (theta.unsqueeze(1) - self.anchors.theta).square().sum(2)

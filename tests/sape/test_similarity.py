@@ -143,6 +143,12 @@ def test_output_similarity_ignores_padding(form: OutputForm) -> None:
     torch.testing.assert_close(output_similarity(own, peers, present, form), before, atol=0, rtol=0)
 
 
+@pytest.mark.parametrize("form", FORMS)
+def test_no_row_at_all_is_like_nothing(form: OutputForm) -> None:
+    """A batch drawn by chance may come out empty."""
+    assert output_similarity(normal(1, 1, 2, 3), normal(2, 4, 1, 2, 3), torch.zeros(1, 2), form).tolist() == [[0]] * 4
+
+
 def test_the_two_forms_by_hand() -> None:
     """Rows (1, 0) against (1, 0) and (0, 3) against (3, 0): per sample (1 + 0)/2; flattened 1/sqrt(10)/sqrt(10)."""
     own, peer = torch.tensor([[[1.0, 0], [0, 3]]]), torch.tensor([[[[1.0, 0], [3, 0]]]])
