@@ -38,11 +38,12 @@ def output_similarity(own: Tensor, peers: Tensor, present: Tensor, form: OutputF
         S~_cj = 1 - vartheta(f(theta_c, D_c), f(theta_j, D_c))
 
     ``own`` [G, m, K]; ``peers`` [..., G, m, K]; ``present`` [G, m] is 0 on padding. ``flattened`` takes one cosine over
-    all outputs; ``per_sample`` the mean of one cosine a row, which one record can move by at most 1/m. Without a row, 0.
+    all outputs; ``per_sample`` the mean of one cosine a row, which one record can move by at most 1/m. No row at all is
+    like nothing.
     """
     if form == "flattened":
         kept = present.unsqueeze(-1)
-        return 1 - vartheta((own * kept).flatten(-2), (peers * kept).flatten(-2))
+        return clipped_cosine((own * kept).flatten(-2), (peers * kept).flatten(-2))
     rows = clipped_cosine(own, peers) * present
     return rows.sum(-1) / present.sum(-1).clamp(min=1)
 

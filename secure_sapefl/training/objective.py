@@ -46,6 +46,9 @@ class Objective(Protocol):
     def loss(self, logits: Tensor, batch: Batch) -> Tensor:
         """The part that reads records: one number a site, [G]."""
 
+    def record_loss(self, logits: Tensor, batch: Batch) -> Tensor:
+        """The same part as a sum over records, for DP-SGD to clip one by one: a number a record, [G, B]."""
+
     def weight_penalty(self, theta: Tensor) -> Tensor | None:
         """The part that reads no record, [G], or None where there is none."""
 
@@ -56,18 +59,32 @@ class Objective(Protocol):
         """The same objective for some of the sites."""
 
 
+def record_cross_entropy(logits: Tensor, batch: Batch) -> Tensor:
+    """Cross-entropy of every record, [G, B]."""
+    losses = F.cross_entropy(logits.flatten(0, 1), batch.y.flatten(), reduction="none")
+    return losses.view_as(batch.weight)
+
+
 def cross_entropy(logits: Tensor, batch: Batch) -> Tensor:
     """Mean cross-entropy over each site's batch, [G]."""
-    losses = F.cross_entropy(logits.flatten(0, 1), batch.y.flatten(), reduction="none")
-    return (losses.view_as(batch.weight) * batch.weight).sum(1)
+    return (record_cross_entropy(logits, batch) * batch.weight).sum(1)
 
 
-@dataclass(frozen=True, slots=True)
-class LocalLoss:
-    """L_c alone: plain local training."""
+class CrossEntropy:
+    """An objective whose records bring nothing but their cross-entropy."""
+
+    __slots__ = ()
 
     def loss(self, logits: Tensor, batch: Batch) -> Tensor:
         return cross_entropy(logits, batch)
+
+    def record_loss(self, logits: Tensor, batch: Batch) -> Tensor:
+        return record_cross_entropy(logits, batch)
+
+
+@dataclass(frozen=True, slots=True)
+class LocalLoss(CrossEntropy):
+    """L_c alone: plain local training."""
 
     def weight_penalty(self, theta: Tensor) -> Tensor | None:  # noqa: ARG002 - plain training has none
         return None
@@ -80,14 +97,11 @@ class LocalLoss:
 
 
 @dataclass(frozen=True, slots=True)
-class Proximal:
+class Proximal(CrossEntropy):
     """L_c + strength/2 * ||theta - anchor||^2, the leash of FedProx, Ditto and their kin."""
 
     anchor: Tensor  # [G, P] or [P]
     strength: Tensor  # [G]
-
-    def loss(self, logits: Tensor, batch: Batch) -> Tensor:
-        return cross_entropy(logits, batch)
 
     def weight_penalty(self, theta: Tensor) -> Tensor | None:
         return self.strength / 2 * (theta - self.anchor).square().sum(1)

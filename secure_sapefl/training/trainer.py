@@ -7,7 +7,7 @@ gradient in closed form. A test holds them to the same models.
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Protocol, Self
+from typing import Final, Protocol, Self
 
 import torch
 from torch import Tensor, nn
@@ -16,6 +16,8 @@ from torch.nn.utils import parameters_to_vector, vector_to_parameters
 from secure_sapefl.models import Model
 from secure_sapefl.training.objective import Batch, Objective
 from secure_sapefl.training.plan import Plan, Shard
+
+STACK_BYTES: Final = 8 << 20
 
 
 class Trainer(Protocol):
@@ -43,13 +45,20 @@ def batches(shard: Shard, plan: Plan) -> Iterator[tuple[int, Batch]]:
         yield active, Batch(shard.x[at], shard.y[at], plan.rows[t, :active], plan.weight[t, :active])
 
 
+def stacks(sites: int, model: Model, stack_bytes: int | None = STACK_BYTES) -> Iterator[slice]:
+    """A group cut into the stacks it is trained in. On a CPU a stack is what stays in cache between the passes of a
+    step: many small models, or one large one. On a GPU there is nothing to gain from cutting (None)."""
+    size = sites if stack_bytes is None else max(1, stack_bytes // (4 * model.parameters))
+    for start in range(0, sites, size):
+        yield slice(start, min(start + size, sites))
+
+
 @dataclass(frozen=True, slots=True)
 class BatchedTrainer:
-    """Trains a group in stacks. On a CPU a stack is what stays in cache between the passes of a step: many small
-    models, or one large one. On a GPU there is nothing to gain from cutting (``stack_bytes`` None)."""
+    """Trains a group in stacks, side by side."""
 
     model: Model
-    stack_bytes: int | None = 8 << 20
+    stack_bytes: int | None = STACK_BYTES
 
     def of(self, model: Model) -> Self:
         return replace(self, model=model)
@@ -65,9 +74,7 @@ class BatchedTrainer:
     def train(self, theta: Tensor, shard: Shard, plan: Plan, objective: Objective, lr: float) -> Tensor:
         theta = theta.clone(memory_format=torch.contiguous_format)
         plan = plan.to(theta.device)
-        size = len(theta) if self.stack_bytes is None else max(1, self.stack_bytes // (4 * self.model.parameters))
-        for start in range(0, len(theta), size):
-            part = slice(start, min(start + size, len(theta)))
+        for part in stacks(len(theta), self.model, self.stack_bytes):
             self._train_stack(theta[part], shard.narrow(part), plan.narrow(part), objective.narrow(part), lr)
         return theta
 

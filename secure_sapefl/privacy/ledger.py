@@ -1,0 +1,86 @@
+"""A site's privacy ledger: append-only, written before a release is made, and the only source of `Paid`.
+
+Nothing private can be released without a `Paid`, and a `Paid` exists only for an event that the store has on record.
+After a crash a site may have counted a release that never left; it can never have released one it did not count.
+"""
+
+from collections.abc import Sequence
+from typing import Final, Protocol
+
+from secure_sapefl.privacy.accounting import composition, prv_epsilon, rdp_epsilon
+from secure_sapefl.privacy.errors import BudgetExhausted
+from secure_sapefl.privacy.events import Budget, Event
+
+_MINT: Final = object()
+
+
+class Paid:
+    """Proof that an event is on record: good for one release, made with that event's own noise, rate and steps."""
+
+    __slots__ = ("_event", "_spent")
+
+    def __init__(self, event: Event, mint: object) -> None:
+        if mint is not _MINT:
+            raise TypeError("Only Ledger.charge hands out proof of payment.")
+        self._event, self._spent = event, False
+
+    def spend(self) -> Event:
+        """The event, once. A second release would not be paid for."""
+        if self._spent:
+            raise RuntimeError(f"The payment for {self._event.release!r} was used before: one event, one release.")
+        self._spent = True
+        return self._event
+
+
+class Store(Protocol):
+    """Where events are kept. ``append`` returns only when they are there to stay."""
+
+    def load(self) -> Sequence[Event]: ...
+
+    def append(self, events: Sequence[Event]) -> None: ...
+
+
+class MemoryStore:
+    """For simulations: gone with the process."""
+
+    def load(self) -> Sequence[Event]:
+        return ()
+
+    def append(self, events: Sequence[Event]) -> None:
+        pass
+
+
+class Ledger:
+    """Events of one site over rounds, runs and studies, and a budget none of them may exceed."""
+
+    def __init__(self, site: str, budget: Budget, store: Store | None = None) -> None:
+        self.site, self.budget = site, budget
+        self._store: Store = MemoryStore() if store is None else store
+        self._events = list(self._store.load())
+
+    @property
+    def events(self) -> tuple[Event, ...]:
+        return tuple(self._events)
+
+    @property
+    def epsilon(self) -> float:
+        """Spent so far, by RDP at the budget's delta; the number the budget is held to."""
+        return rdp_epsilon(composition(self._events), self.budget.delta)
+
+    @property
+    def tighter_epsilon(self) -> float:
+        """Spent so far, by PRV."""
+        return prv_epsilon(composition(self._events), self.budget.delta)
+
+    def charge(self, events: Sequence[Event]) -> tuple[Paid, ...]:
+        """Put all of ``events`` on record, or refuse all of them; then, and only then, hand out proof."""
+        after = rdp_epsilon(composition((*self._events, *events)), self.budget.delta)
+        if after > self.budget.epsilon:
+            raise BudgetExhausted(
+                f"Site {self.site!r} sits out: {self.epsilon:.4g} of its privacy budget of {self.budget.epsilon:g} is "
+                f"spent, and this round would take it to {after:.4g} (delta {self.budget.delta:g}). "
+                "Its owner alone may raise the budget."
+            )
+        self._store.append(events)
+        self._events += events
+        return tuple(Paid(event, _MINT) for event in events)

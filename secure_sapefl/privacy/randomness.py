@@ -1,0 +1,74 @@
+"""Where noise and samples come from.
+
+Simulations draw from keyed streams, so that a run can be repeated. Whoever could guess such a key could subtract the
+noise: a site that serves real records draws from the operating system's generator, and a run says which it used.
+"""
+
+import os
+from typing import Literal, Protocol
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+GeneratorName = Literal["keyed streams (simulation only)", "operating system (os.urandom)"]
+
+_SUMMANDS = 4
+
+
+class Randomness(Protocol):
+    """One site's random numbers for one purpose in one round."""
+
+    @property
+    def name(self) -> GeneratorName: ...
+
+    def uniform(self, *shape: int) -> NDArray[np.float64]:
+        """In [0, 1)."""
+
+    def normal_(self, out: Tensor) -> None:
+        """Fill with independent standard normal numbers."""
+
+
+class KeyedRandomness:
+    """Reproducible, not secret."""
+
+    name: GeneratorName = "keyed streams (simulation only)"
+
+    def __init__(self, rng: np.random.Generator) -> None:
+        self._rng = rng
+        self._torch: dict[torch.device, torch.Generator] = {}
+        self._seed = int(rng.integers(1 << 62))
+
+    def uniform(self, *shape: int) -> NDArray[np.float64]:
+        return self._rng.random(shape)
+
+    def normal_(self, out: Tensor) -> None:
+        """Torch's generator draws 32-bit normal numbers several times faster than numpy's."""
+        if out.device not in self._torch:
+            self._torch[out.device] = torch.Generator(out.device).manual_seed(self._seed)
+        out.normal_(generator=self._torch[out.device])
+
+
+class SecureRandomness:
+    """Every bit from the operating system.
+
+    The low bits of a floating-point Gaussian can give away what it was added to (Mironov, CCS 2012). A sum of several
+    draws, scaled back, hides them (Holohan and Braghin 2021, arXiv:2107.10138), as in Opacus' secure mode.
+    """
+
+    name: GeneratorName = "operating system (os.urandom)"
+
+    def uniform(self, *shape: int) -> NDArray[np.float64]:
+        bits = np.frombuffer(os.urandom(8 * int(np.prod(shape))), dtype=np.uint64)
+        return ((bits >> np.uint64(11)).astype(np.float64) * 2.0**-53).reshape(shape)
+
+    def normal_(self, out: Tensor) -> None:
+        total = sum(self._box_muller(out.numel()) for _ in range(_SUMMANDS))
+        out.copy_(torch.from_numpy(total / np.sqrt(_SUMMANDS)).view(out.shape))
+
+    def _box_muller(self, count: int) -> NDArray[np.float64]:
+        half = -(-count // 2)
+        radius = np.sqrt(-2 * np.log1p(-self.uniform(half)))
+        angle = 2 * np.pi * self.uniform(half)
+        return np.concatenate((radius * np.cos(angle), radius * np.sin(angle)))[:count]

@@ -1,0 +1,117 @@
+"""DP-SGD (Abadi et al. 2016, arXiv:1607.00133) for a stack of sites, around the split objective.
+
+A step of site c, with sampling rate q, noise multiplier s and clip C:
+
+    records i drawn independently with probability q
+    theta <- theta - lr * ( (sum_i clipped(g_i) + s C N(0, I)) / (q n_c)  +  gradient of the data-free part )
+
+The data-free part, the pull of the anchors' weights, reads no record: it is added after clipping and noise. Put into
+the loss instead, it would be lost in Opacus' hooks, which keep only what flows through a layer.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from secure_sapefl.models import Model
+from secure_sapefl.privacy.events import Event
+from secure_sapefl.privacy.ledger import Paid
+from secure_sapefl.privacy.per_record import clipped_sum
+from secure_sapefl.privacy.randomness import Randomness
+from secure_sapefl.training.objective import Objective
+from secure_sapefl.training.plan import Plan, Shard
+from secure_sapefl.training.trainer import batches, stacks
+
+_NOISE_AT_A_TIME = 1 << 15  # numbers: drawn, scaled and added while they are in cache
+
+
+def train_privately(
+    paid: Sequence[Paid],
+    randomness: Sequence[Randomness],
+    model: Model,
+    clip: float,
+    theta: Tensor,
+    shard: Shard,
+    objective: Objective,
+    lr: float,
+) -> Tensor:
+    """New weights [G, P] that each site may release: steps, rate and noise are those its payment is for."""
+    events = [one.spend() for one in paid]
+    plan = poisson_plan(shard.sizes, events, randomness)
+    noise = tuple(
+        SiteNoise(event.noise_multiplier * clip / (event.sample_rate * size), source)
+        for event, size, source in zip(events, shard.sizes, randomness, strict=True)
+    )
+    return PrivateTrainer(model, clip, noise).train(theta, shard, plan, objective, lr)
+
+
+def poisson_plan(sizes: Sequence[int], events: Sequence[Event], randomness: Sequence[Randomness]) -> Plan:
+    """Every record of a site in a step with probability q, by itself: batches vary in size and may be empty.
+
+    A row's weight is 1 / (q n), from the *expected* batch: the size of the one drawn is private.
+    """
+    steps = [event.steps for event in events]
+    if any(a < b for a, b in pairwise(steps)):
+        raise ValueError("a group of sites is planned largest first")
+    drawn = [
+        source.uniform(event.steps, size) < event.sample_rate
+        for size, event, source in zip(sizes, events, randomness, strict=True)
+    ]
+    widest = max(1, *(int(taken.sum(1).max()) for taken in drawn))
+    rows = np.zeros((max(steps), len(sizes), widest), dtype=np.int64)
+    weight = np.zeros(rows.shape, dtype=np.float32)
+    for g, (taken, event) in enumerate(zip(drawn, events, strict=True)):
+        step, row = np.nonzero(taken)
+        place = taken.cumsum(1)[step, row] - 1
+        rows[step, g, place] = row
+        weight[step, g, place] = 1 / (event.sample_rate * sizes[g])
+    active = tuple(sum(count > t for count in steps) for t in range(max(steps)))
+    return Plan(torch.from_numpy(rows), torch.from_numpy(weight), active)
+
+
+@dataclass(frozen=True, slots=True)
+class SiteNoise:
+    """The noise of one site's steps: its standard deviation beside the mean gradient, and where it is drawn."""
+
+    deviation: float
+    randomness: Randomness
+
+    def add_(self, theta: Tensor, buffer: Tensor, lr: float) -> None:
+        """theta <- theta - lr * noise, a cache's worth at a time."""
+        for part in theta.split(len(buffer)):
+            drawn = buffer[: len(part)]
+            self.randomness.normal_(drawn)
+            part.add_(drawn, alpha=-lr * self.deviation)
+
+
+@dataclass(frozen=True, slots=True)
+class PrivateTrainer:
+    """A stack of sites side by side, like `BatchedTrainer`; every step clipped and noised."""
+
+    model: Model
+    clip: float
+    noise: tuple[SiteNoise, ...]
+
+    def train(self, theta: Tensor, shard: Shard, plan: Plan, objective: Objective, lr: float) -> Tensor:
+        theta = theta.clone(memory_format=torch.contiguous_format)
+        plan = plan.to(theta.device)
+        for part in stacks(len(theta), self.model):
+            own = PrivateTrainer(self.model, self.clip, self.noise[part])
+            own._train_stack(theta[part], shard.narrow(part), plan.narrow(part), objective.narrow(part), lr)
+        return theta
+
+    def _train_stack(self, theta: Tensor, shard: Shard, plan: Plan, objective: Objective, lr: float) -> None:
+        buffer = theta.new_empty(min(_NOISE_AT_A_TIME, theta.shape[1]))
+        for active, batch in batches(shard, plan):
+            stack, part = theta[:active], objective.narrow(slice(0, active))
+            weights = self.model.views(stack)
+            gradients = clipped_sum(self.model, weights, batch, part, self.clip)
+            if (pull := part.weight_pull(stack)) is not None:
+                pull.step_(stack, lr)
+            torch._foreach_add_(weights, gradients, alpha=-lr)
+            for row, noise in zip(stack, self.noise, strict=False):  # the first ``active`` sites
+                noise.add_(row, buffer, lr)
