@@ -6,6 +6,7 @@ from collections.abc import Callable
 from secure_sapefl.report.interval import Interval
 
 NOTHING = "–"
+_UNITS = {"B": 1.0, "kB": 1e3, "MB": 1e6, "GB": 1e9}
 
 
 def _or_dash(text: Callable[[float], str]) -> Callable[[float | None], str]:
@@ -21,11 +22,9 @@ seconds = _or_dash(lambda value: f"{value:.1f} s" if value >= 1 else f"{1000 * v
 
 @_or_dash
 def size(count: float) -> str:
-    for unit in ("B", "kB", "MB"):
-        if count < 1000:
-            return f"{count:.0f} {unit}" if unit == "B" else f"{count:.1f} {unit}"
-        count /= 1000
-    return f"{count:.2f} GB"
+    """Three digits are enough: 139 kB, 7.98 MB."""
+    unit = next((unit for unit in _UNITS if count < 999.5 * _UNITS[unit]), "GB")
+    return f"{count / _UNITS[unit]:.3g} {unit}"
 
 
 def interval(value: Interval, form: Callable[[float | None], str]) -> str:

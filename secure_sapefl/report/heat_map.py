@@ -37,7 +37,7 @@ def _draw(figure: Figure, matrix: Floats, names: Sequence[str]) -> None:
     axes: Axes = figure.subplots()
     axes.grid(visible=False)
     side = len(matrix)
-    axes.add_patch(Rectangle((-0.5, -0.5), side, side, fill=False, hatch="/////", linewidth=0))
+    axes.add_patch(Rectangle((-0.5, -0.5), side, side, fill=False, hatch="/////", linewidth=0, zorder=-1))
     image = axes.imshow(matrix, cmap="viridis", interpolation="none")
     figure.colorbar(image, ax=axes, shrink=0.8, pad=0.02)
     _name_axes(axes, names)

@@ -91,7 +91,7 @@ def peers(run: Run) -> Chart | None:
 def axes_over_rounds(figure: Figure, rounds: int) -> Axes:
     axes: Axes = figure.subplots()
     axes.set_xlabel("round")
-    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
     axes.set_xlim(0.5, rounds + 0.5)
     return axes
 

@@ -4,13 +4,13 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 
 from secure_sapefl.algorithms.base import Algorithm, Homomorphic
 from secure_sapefl.algorithms.registry import algorithm as find_algorithm
-from secure_sapefl.config import Config
+from secure_sapefl.config import Config, ProtectionName
 from secure_sapefl.engine.result import RoundRecord
 from secure_sapefl.engine.run_folder import summary_of
 from secure_sapefl.errors import BadInput
@@ -58,6 +58,11 @@ class Run:
         return None if rows is None else tuple(int(count) for count in rows)
 
     @property
+    def epsilons(self) -> tuple[float | None, ...]:
+        """Privacy budget spent, by site; empty in a run without differential privacy."""
+        return tuple((self.summary["privacy"] or {}).get("epsilon_per_client", ()))
+
+    @property
     def similarity(self) -> Floats | None:
         """Sites × peers, NaN where two were not compared; None for a method that compares nobody."""
         matrix = self.summary["similarity_matrix"]
@@ -95,6 +100,13 @@ def _check(run: Run) -> None:
         raise ValueError(f"a round does not have one number for each of the {sites} sites")
     if run.similarity is not None and run.similarity.shape != (sites, sites):
         raise ValueError(f"the similarity matrix is not {sites} × {sites}")
+    if run.rows is not None and len(run.rows) != sites:
+        raise ValueError(f"summary.json has the rows of {len(run.rows)} sites, there are {sites}")
+    if run.epsilons and len(run.epsilons) != sites:
+        raise ValueError(f"summary.json has the budgets of {len(run.epsilons)} sites, there are {sites}")
+    if run.summary["protection"] not in get_args(ProtectionName):
+        raise ValueError(f"protection {run.summary['protection']!r} is not known")
+    find_algorithm(run.summary["method"])
 
 
 def _reason(error: Exception) -> str:

@@ -75,7 +75,7 @@ def view_of(run: Run, anchor: str) -> RunView:
         sights=who_sees_what(run),
         seconds=seconds_by_phase(run),
         privacy=_privacy(run.summary["privacy"] or {}),
-        budgets=_budgets(run),
+        budgets=tuple(zip(run.sites, run.epsilons, strict=True)) if run.epsilons else (),
     )
 
 
@@ -141,8 +141,3 @@ def _privacy(budget: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
 
 def _short(value: object) -> str:
     return formats.NOTHING if value is None else f"{value:.4g}" if isinstance(value, float) else str(value)
-
-
-def _budgets(run: Run) -> tuple[tuple[str, float | None], ...]:
-    spent = (run.summary["privacy"] or {}).get("epsilon_per_client", ())
-    return tuple(zip(run.sites, spent, strict=False))

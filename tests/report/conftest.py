@@ -1,0 +1,87 @@
+"""Folders of finished runs, written as the engine writes them, with numbers chosen by hand."""
+
+import json
+
+import pytest
+
+from secure_sapefl.config import Config
+from secure_sapefl.engine.result import Result, RoundRecord, Traffic
+from secure_sapefl.metrics import Scores, Spread
+from secure_sapefl.protocol.messages import Refusal
+from secure_sapefl.report.run import load_run
+from secure_sapefl.stopwatch import PHASES
+
+SIMILARITY = {"score_min": 1.0, "score_mean": 1.5, "score_max": 2.0, "peers_received": 2.0, "peers_passed": 1.0}
+
+
+def record(index, own, auc, everywhere, method, refusals):
+    silent = method == "local"
+    return RoundRecord(
+        round_index=index,
+        personal=Scores(Spread(tuple(own)), Spread(tuple(auc))),
+        everywhere=Scores(Spread(tuple(everywhere)), Spread(())),
+        changed=not silent,
+        weights=(),
+        traffic=Traffic(up=0, down=0, update=0) if silent else Traffic(up=1234.0, down=5678.0, update=800.0),
+        seconds=dict.fromkeys(PHASES, 0.0) | {"local": 2.0, "encrypt": 0.5},
+        total_seconds=3.0,
+        similarity=SIMILARITY if method == "sapefl" else {},
+        refusals=refusals,
+    )
+
+
+@pytest.fixture(scope="session")
+def make_folder(tmp_path_factory):
+    """A function that writes a folder; what it is given overrides three quiet sites over two rounds."""
+
+    def make(
+        name="run",
+        *,
+        sites=("Anna", "Bert", "Cleo"),
+        own=(0.9, 0.6, 0.3),
+        auc=(0.8, 0.7, 0.6),
+        everywhere=(0.5, 0.6, 0.5),
+        rounds=2,
+        method="sapefl",
+        protection="ckks",
+        matrix=None,
+        refusals=(),
+        **summary,
+    ):
+        folder = tmp_path_factory.mktemp("runs") / name
+        folder.mkdir()
+        config = Config(method=method, clients=len(sites), rounds=rounds, protection=protection)
+        facts = {
+            "method": method,
+            "dataset": "synthetic",
+            "source": "by hand",
+            "partition": "iid",
+            "clients": len(sites),
+            "client_names": list(sites),
+            "rounds": rounds,
+            "seed": 0,
+            "protection": protection,
+            "device": "cpu",
+            "versions": {"secure-sapefl": "0"},
+        }
+        records = tuple(record(t, own, auc, everywhere, method, refusals) for t in range(rounds))
+        if matrix is None:
+            matrix = [[None if i == j else 0.5 for j in range(len(sites))] for i in range(len(sites))]
+        shown = [] if method != "sapefl" or len(sites) == 1 else matrix
+        result = Result(facts=facts, parameters=100, rounds=records, similarity_matrix=shown)
+        (folder / "config.toml").write_text(config.to_toml())
+        (folder / "rounds.jsonl").write_text("".join(json.dumps(r.to_json()) + "\n" for r in records))
+        (folder / "summary.json").write_text(json.dumps(result.summary() | summary))
+        return folder
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def make_run(make_folder):
+    return lambda *arguments, **options: load_run(make_folder(*arguments, **options))
+
+
+@pytest.fixture
+def refusal():
+    return Refusal("Bert", "a value is <b>NaN</b>")
