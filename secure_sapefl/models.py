@@ -117,7 +117,7 @@ class Model:
     """A stack of layers; weights are ordered as `torch.nn.utils.parameters_to_vector` orders them."""
 
     layers: tuple[Layer, ...]
-    classes: int
+    classes: int  # values it answers with for a row; of a body, the features
     widest: int  # values one row fills at its widest point; sizes chunks of work
 
     @property
@@ -136,7 +136,7 @@ class Model:
     @property
     def body(self) -> "Model":
         """All but the last linear layer; its outputs are the features, its weights ``theta[:, :head_start]``."""
-        return replace(self, layers=self.layers[:-1])
+        return replace(self, layers=self.layers[:-1], classes=self.layers[-1].shapes()[0][1])
 
     @property
     def head(self) -> "Model":

@@ -76,14 +76,8 @@ def aligned_body(group: SiteGroup, old: Tensor, options: FedAsOptions) -> Tensor
 
 def class_means(group: SiteGroup, bodies: Tensor) -> Tensor:
     """Mean features of each class at each site, [G, K, F]; 0 where a site has no row of a class."""
-    model = group.trainer.model
-    classes, width = model.head.shapes[0]
-    features, members = bodies.new_zeros(group.size, classes, width), bodies.new_zeros(group.size, classes, 1)
-    for active, batch in group.steps(Purpose.ALIGNMENT_BATCHES, epochs=1):
-        member = (F.one_hot(batch.y, classes) * (batch.weight > 0).unsqueeze(2)).to(bodies.dtype)
-        features[:active] += member.mT @ model.body.outputs(bodies[:active], batch.x)
-        members[:active] += member.sum(1).unsqueeze(2)
-    return features / members.clamp(min=1)
+    member = F.one_hot(group.labels, group.trainer.model.classes) * group.present.unsqueeze(2)
+    return member.mT @ group.features(bodies) / member.sum(1).clamp(min=1).unsqueeze(2)
 
 
 def fisher_trace(group: SiteGroup, theta: Tensor) -> Tensor:
