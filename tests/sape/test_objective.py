@@ -170,3 +170,24 @@ def test_output_penalty_by_hand() -> None:
     step = Batch(torch.zeros(1, 1, 1), torch.tensor([[0]]), torch.tensor([[0]]), torch.ones(1, 1))
     loss = CosineAnchored(only, 0.25, "flattened").loss(torch.tensor([[[1.0, 0]]]), step)
     torch.testing.assert_close(loss, torch.tensor([0.31326169 + 0.5]))
+
+
+@given(seed=seeds, influence=influences)
+@quick
+def test_records_one_by_one_add_up_to_the_per_sample_loss(seed: int, influence: float) -> None:
+    """What private training clips record by record is the same objective, taken apart."""
+    logits, step = batch(seed)
+    for objective in (CosineAnchored(anchors(seed), influence, "per_sample"), ProximalAnchored(anchors(seed))):
+        taken_apart = (objective.record_loss(logits, step) * step.weight).sum(1)
+        torch.testing.assert_close(taken_apart, objective.loss(logits, step))
+
+
+@given(seed=seeds)
+@quick
+def test_a_record_answers_for_itself_alone(seed: int) -> None:
+    """Its part of the objective does not move when another record changes: what clipping relies on."""
+    logits, step = batch(seed)
+    objective = CosineAnchored(anchors(seed), 0.5, "flattened")
+    before = objective.record_loss(logits, step)
+    logits[:, 0] = 9.0
+    torch.testing.assert_close(objective.record_loss(logits, step)[:, 1:], before[:, 1:], atol=0, rtol=0)
