@@ -1,0 +1,129 @@
+"""Documentation that runs.
+
+Every `bash` and `python` block of README.md and docs/*.md is executed, in order, in one folder a document. A block that
+cannot run here says why in the line above it: `<!-- not run: reason -->`.
+
+* `secure-sapefl ...` runs in this process. A simulation is cut to one round of one epoch, so that the words are tested
+  and not the machine.
+* `make target` must be a target, and the `secure-sapefl` commands of its recipe are run.
+* Python blocks run as scripts of nothing but themselves, as readers will run them: without an `if __name__` guard.
+"""
+
+import re
+import shlex
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from secure_sapefl.algorithms.registry import ALGORITHMS
+from secure_sapefl.cli.app import main
+
+ROOT = Path(__file__).parents[1]
+DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+FENCE = re.compile(
+    r"(?:<!-- not run: (?P<reason>.+?) -->\n)?^```(?P<language>\w*)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL
+)
+RUNNABLE = ("secure-sapefl ", "make ")
+SMALLER = ("--rounds", "1", "--local-epochs", "1", "--workers", "0")
+
+
+@dataclass(frozen=True)
+class Block:
+    language: str
+    text: str
+    reason: str | None
+
+    @property
+    def commands(self) -> list[list[str]]:
+        """The lines of a shell block that begin with a command of ours, as arguments; comments are for the reader."""
+        lines = [line for line in self.text.splitlines() if line.startswith(RUNNABLE)]
+        return [shlex.split(line, comments=True) for line in lines]
+
+
+def blocks(document: Path) -> Iterator[Block]:
+    for found in FENCE.finditer(document.read_text(encoding="utf-8")):
+        yield Block(found["language"], found["text"], found["reason"])
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Where a reader might stand: with a data file of their own in either format."""
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    X, y, group = rng.normal(size=(80, 2)), rng.integers(0, 2, 80), np.repeat(["a", "b", "c", "d"], 20)
+    np.savez(tmp_path / "mine.npz", X=X, y=y, group=group)
+    rows = [f"{a},{b},{label},{site}" for (a, b), label, site in zip(X, y, group, strict=True)]
+    (tmp_path / "patients.csv").write_text("\n".join(["age,pressure,outcome,hospital", *rows]) + "\n")
+    return tmp_path
+
+
+def smaller(command: list[str]) -> list[str]:
+    return [*command, *SMALLER] if command[1] == "simulate" and "--resume" not in command else command
+
+
+def recipe(target: list[str]) -> list[list[str]]:
+    """What make would run of our own commands."""
+    dry = subprocess.run(["make", "--dry-run", *target], cwd=ROOT, capture_output=True, text=True, check=True)
+    lines = [shlex.split(line) for line in dry.stdout.splitlines() if "bin/secure-sapefl " in line]
+    return [["secure-sapefl", *words[1:]] for words in lines]
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Callable[[list[str]], str]:
+    """Runs a command and returns what it prints. Drawing a report after every simulation is left to other tests."""
+    monkeypatch.setattr("secure_sapefl.report.run_report.write_report", lambda folder: None)
+
+    def execute(command: list[str]) -> str:
+        if command[0] == "make":
+            return "".join(execute(line) for line in recipe(command[1:]))
+        monkeypatch.setattr(sys, "argv", smaller(command))
+        with pytest.raises(SystemExit) as exit_:
+            main()
+        captured = capsys.readouterr()
+        assert not exit_.value.code, f"{shlex.join(command)}: {captured.err}"
+        return captured.out
+
+    return execute
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_what_the_documents_show_runs(document: Path, folder: Path, run: Callable[[list[str]], str]) -> None:
+    for block in blocks(document):
+        if block.reason is not None:
+            continue
+        if block.language == "python":
+            (folder / "example.py").write_text(block.text)
+            subprocess.run([sys.executable, "example.py"], cwd=folder, check=True, capture_output=True)
+        for command in block.commands if block.language == "bash" else []:
+            run(command)
+
+
+def test_the_first_screen_shows_what_the_command_prints(folder: Path, run: Callable[[list[str]], str]) -> None:
+    command, shown = list(blocks(ROOT / "README.md"))[:2]
+    assert command.text == "make simulate\n"
+    names = re.findall(r"^│ (\S.*?) +│", shown.text, re.MULTILINE)
+    assert re.findall(r"^│ (\S.*?) +│", run(["make", "simulate"]), re.MULTILINE) == names
+
+
+def test_every_method_the_readme_promises_is_there() -> None:
+    table = (ROOT / "README.md").read_text(encoding="utf-8").partition("## Methods")[2].partition("\n## ")[0]
+    promised = re.findall(r"^\| `([\w-]+)`", table, re.MULTILINE)
+    assert {"sapefl", "local", "fedavg"} <= set(promised) <= set(ALGORITHMS)
+
+
+def test_links_lead_somewhere() -> None:
+    for document in DOCUMENTS:
+        for target in re.findall(r"\]\((?!https?:|#)([^)#]+)", document.read_text(encoding="utf-8")):
+            assert (document.parent / target).exists(), f"{document.name} links to {target}"
+
+
+def test_no_command_hides_in_an_unmarked_block() -> None:
+    """A block in another language, or none, would not be run."""
+    for document in DOCUMENTS:
+        for block in blocks(document):
+            assert block.language == "bash" or block.reason or not block.commands, f"{document.name}: {block.text}"
