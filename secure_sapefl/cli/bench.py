@@ -32,7 +32,7 @@ def _bench() -> None:
 @app.command()
 def crypto(
     params: Annotated[int, typer.Option(min=1, help="Length of the vector, in parameters.")] = 1_228_038,
-    clients: Annotated[int, typer.Option(min=3, help="Sites in the round.")] = 10,
+    clients: Annotated[int, typer.Option(min=1, help="Sites in the round.")] = 10,
     format: Annotated[Format, typer.Option(help="A table, or one JSON document on stdout.")] = Format.TABLE,
 ) -> None:
     """Encrypted aggregation: this recipe against the ordinary TenSEAL code (N = 8192, [60, 40, 40, 60], public key).

@@ -24,4 +24,4 @@ def test_the_table_names_both_sides_and_the_targets() -> None:
 
 
 def test_bad_usage_exits_with_two() -> None:
-    assert CliRunner().invoke(app, ["bench", "crypto", "--clients", "1"]).exit_code == 2
+    assert CliRunner().invoke(app, ["bench", "crypto", "--clients", "0"]).exit_code == 2

@@ -77,5 +77,5 @@ def test_a_small_run_reports_everything_and_says_what_it_does() -> None:
 
 
 def test_too_little_to_measure_is_refused() -> None:
-    with pytest.raises(ValueRejected, match="at least"):
-        run(100, 2, lambda _: None)
+    with pytest.raises(ValueRejected, match="at least one"):
+        run(0, 2, lambda _: None)
