@@ -9,7 +9,7 @@ group of one.
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from enum import Enum
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import torch
@@ -30,6 +30,7 @@ class Homomorphic(Enum):
     """What the server must be able to do with what sites send."""
 
     SILENT = "sends nothing"
+    RELAY = "relays sealed models"
     WEIGHTED_SUM = "weighs and adds ciphertexts"
     PLAIN = "must read individual models"
 
@@ -212,6 +213,7 @@ class Algorithm:
     score_bound: Callable[[StudyFacts], float]
     update_length: Callable[[Model], int] = whole_model  # how many of the model's weights, from the first, are summed
     relays_models: bool = False
+    peers_from: Literal["cohort", "everyone"] = "cohort"
     options: type[Settings] = NoOptions
 
 

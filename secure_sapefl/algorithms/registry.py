@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final
 
-from secure_sapefl.algorithms import ditto, fedafk, fedas, fedavg, fedavg_ft, fedprox, local, perfedavg, sapefl
+from secure_sapefl.algorithms import ditto, fedacs, fedafk, fedas, fedavg, fedavg_ft, fedprox, local, perfedavg, sapefl
 from secure_sapefl.algorithms.base import Algorithm
 from secure_sapefl.errors import UnknownName
 
@@ -18,6 +18,7 @@ ALGORITHMS: Final[Mapping[str, Algorithm]] = MappingProxyType(
             perfedavg,
             fedprox,
             ditto,
+            fedacs,
             fedafk,
             fedas,
             sapefl,

@@ -24,7 +24,7 @@ class Traffic:
         sent = max(len(uploads), 1)
         return cls(
             up=sum(upload.size for upload in uploads) / sent,
-            update=sum(len(upload.update) for upload in uploads) / sent,
+            update=sum(len(upload.update or b"") for upload in uploads) / sent,
             down=outcome.size + sum(invitation.size for invitation in invitations) / len(invitations),
         )
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from secure_sapefl.algorithms.base import Algorithm, Peers, StudyFacts
+from secure_sapefl.algorithms.base import Algorithm, Homomorphic, Peers, StudyFacts
 from secure_sapefl.algorithms.registry import algorithm as find_algorithm
 from secure_sapefl.config import Config
 from secure_sapefl.data import Federation, Progress, build_federation, no_progress
@@ -230,6 +230,8 @@ def study_of(config: Config, algorithm: Algorithm, sites: Sites, model: Model) -
         parameters=algorithm.update_length(model),
         max_score=1.0,
         peers_per_client=config.peers_per_client,
+        peers_from=algorithm.peers_from,
+        relay_only=algorithm.homomorphic is Homomorphic.RELAY,
     )
     facts = StudyFacts(
         cohort=study.cohort_size, largest_site=max(sites.sizes), peers_per_client=config.peers_per_client

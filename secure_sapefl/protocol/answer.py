@@ -14,14 +14,15 @@ class Answer:
 
     site: SiteId
     similarity_score: float
-    update: Vector
+    update: Vector | None
     theta_personal: Vector | None
 
 
 def protect(answer: Answer, codec: Codec, study: str, round_index: int) -> RoundUpload:
     """The only way from an `Answer` to a message. Refuses an update outside the study's bound before encrypting it."""
-    update = codec.encrypt(answer.update, study=study, round_index=round_index, sender=answer.site)
-    sealed = None
+    update = sealed = None
+    if answer.update is not None:
+        update = codec.encrypt(answer.update, study=study, round_index=round_index, sender=answer.site)
     if answer.theta_personal is not None:
         blob = codec.seal(answer.theta_personal, study=study, round_index=round_index, sender=answer.site)
         sealed = SealedModel(sender=answer.site, round_index=round_index, blob=blob)

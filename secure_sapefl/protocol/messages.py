@@ -43,12 +43,12 @@ class RoundUpload:
     site: SiteId
     round_index: int
     similarity_score: float
-    update: bytes  # Enc(Delta_c)
+    update: bytes | None  # Enc(Delta_c); None in a study that only relays
     theta_personal: SealedModel | None
 
     @property
     def size(self) -> int:
-        return 8 + len(self.update) + (len(self.theta_personal.blob) if self.theta_personal else 0)
+        return 8 + len(self.update or b"") + (len(self.theta_personal.blob) if self.theta_personal else 0)
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,7 +32,8 @@ class Server:
         self._contributors: list[SiteId] = []
         self._refusals: list[Refusal] = []
         self._arrived: dict[SiteId, SealedModel] = {}
-        with_model = tuple(c for c in self._cohort if self._study.sites[c] in self._models)
+        pool = self._cohort if self._study.peers_from == "cohort" else range(len(self._study.sites))
+        with_model = tuple(c for c in pool if self._study.sites[c] in self._models)
         candidates = with_model if self._models else self._cohort
         return tuple(self._invite(c, candidates) for c in self._cohort)
 
@@ -49,7 +50,8 @@ class Server:
         """Fold one upload in. A bad one is refused by name, and the round goes on without it."""
         try:
             self._check(upload)
-            self._adder.add(upload.update, upload.similarity_score, sender=upload.site)
+            if upload.update is not None:
+                self._adder.add(upload.update, upload.similarity_score, sender=upload.site)
         except FrameRejected as error:
             self.refuse(upload.site, str(error))
             return False
@@ -64,7 +66,7 @@ class Server:
     def close_round(self) -> RoundOutcome:
         """Finish the sum. Personal models that came with it are what peers get from the next round on."""
         self._models.update(self._arrived)
-        total = self._adder.finish() if self._contributors else None
+        total = self._adder.finish() if self._contributors and not self._study.relay_only else None
         return RoundOutcome(
             round_index=self._round,
             aggregate=None if total is None else total.to_bytes(),
@@ -81,7 +83,12 @@ class Server:
             raise FrameRejected(f"{who}: the upload is for round {upload.round_index}.")
         if upload.site in self._contributors:
             raise FrameRejected(f"{who}: a second upload; the first one counts.")
+        if (upload.update is None) != self._study.relay_only:
+            expected = "only a sealed model" if self._study.relay_only else "an update"
+            raise FrameRejected(f"{who}: an upload of this study carries {expected}.")
         sealed = upload.theta_personal
+        if sealed is None and self._study.relay_only:
+            raise FrameRejected(f"{who}: the upload is empty; it should carry a sealed model.")
         if sealed is not None and (sealed.sender != upload.site or sealed.round_index != self._round):
             raise FrameRejected(f"{who}: its sealed model says {sealed.sender!r}, round {sealed.round_index}.")
         if sealed is not None and len(sealed.blob) > 4 * self._study.parameters + _SEALED_OVERHEAD:

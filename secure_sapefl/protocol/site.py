@@ -102,15 +102,15 @@ def _finite(contribution: Contribution, sites: int) -> Tensor:
 
 
 def _answers(contribution: Contribution, names: Sequence[SiteId], healthy: NDArray[np.bool_]) -> list[Answer]:
-    if contribution.update is None or contribution.score is None:
+    leaving = (contribution.update, contribution.score, contribution.shared)
+    if all(part is None for part in leaving):
         return []
-    updates, scores = contribution.update.cpu().numpy(), contribution.score.cpu().numpy()
-    shared = None if contribution.shared is None else contribution.shared.cpu().numpy()
+    updates, scores, shared = (None if part is None else part.cpu().numpy() for part in leaving)
     return [
         Answer(
             site=names[int(g)],
-            similarity_score=float(scores[g]),
-            update=updates[g],
+            similarity_score=0.0 if scores is None else float(scores[g]),
+            update=None if updates is None else updates[g],
             theta_personal=None if shared is None else shared[g],
         )
         for g in np.flatnonzero(healthy)

@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
@@ -20,6 +21,8 @@ class Study:
     parameters: int  # length of every update
     max_score: float
     peers_per_client: int | None = None
+    peers_from: Literal["cohort", "everyone"] = "cohort"  # this round's sites, or all that ever sent a model
+    relay_only: bool = False  # uploads carry a sealed model and no update
 
     @property
     def cohort_size(self) -> int:
