@@ -26,23 +26,23 @@ def folder(tmp_path_factory):
     return out
 
 
-def test_simulate_leaves_a_report(folder):
-    assert (folder / "report.html").is_file()
-    assert (folder / "plots" / "similarity.png").is_file()
-
-
-def test_one_run_is_written_into_its_folder(folder):
-    (folder / "report.html").unlink()
-    result = run(folder)
-    assert result.exit_code == 0
-    assert result.stdout.replace("\n", "") == f"Report: {folder / 'report.html'}"
-    assert "SAPE-FL on synthetic" in (folder / "report.html").read_text()
-
-
 @pytest.fixture
 def plain_page(monkeypatch):
     """Where only the file counts, its content need not be drawn."""
     monkeypatch.setattr("secure_sapefl.report.run_report.render_page", lambda runs: f"page of {len(runs)}")
+
+
+def test_simulate_leaves_a_report(folder):
+    assert "SAPE-FL on synthetic" in (folder / "report.html").read_text()
+    assert (folder / "plots" / "similarity.png").is_file()
+
+
+@pytest.mark.usefixtures("plain_page")
+def test_one_run_is_written_into_its_folder(folder):
+    result = run(folder)
+    assert result.exit_code == 0
+    assert result.stdout.replace("\n", "") == f"Report: {folder / 'report.html'}"
+    assert (folder / "report.html").read_text() == "page of 1"
 
 
 @pytest.mark.usefixtures("plain_page")

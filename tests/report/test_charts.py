@@ -83,7 +83,6 @@ def test_phases_stand_from_top_to_bottom(make_run):
     "odd",
     [
         {"rounds": 1},
-        {"sites": ("Only",), "own": (0.5,), "auc": (NAN,), "everywhere": (0.5,)},
         {"rounds": 1, "sites": ("Only",), "own": (0.5,), "auc": (0.5,), "everywhere": (0.4,)},
         {"auc": (NAN, 0.5, NAN)},
         {"matrix": [[None, 0.5, 0.5]] * 3},

@@ -15,6 +15,12 @@ def test_a_rare_large_value_is_drawn_as_often_as_the_binomial_says():
     assert bootstrap_mean([0, 0, 0, 4]) == Interval(1.0, 0.0, 3.0, 4)
 
 
+def test_the_tails_are_two_and_a_half_percent():
+    # Of (0, 0, 3) three large draws come with probability 1/27 = 0.037: inside 2.5 %, outside 5 %. Mirrored below.
+    assert bootstrap_mean([0, 0, 3]).high == 3.0
+    assert bootstrap_mean([0, 3, 3]).low == 0.0
+
+
 def test_equal_sites_leave_no_doubt():
     found = bootstrap_mean([0.25] * 8)
     assert (found.mean, found.low, found.high) == (0.25, 0.25, 0.25)

@@ -59,7 +59,7 @@ def page(make_run):
 
 @pytest.fixture(scope="module")
 def comparison(make_run):
-    return Page(render_page([make_run("a", method="local"), make_run("b", refusals=()), make_run("c", seed=9)]))
+    return Page(render_page([make_run("a", method="local"), make_run("b"), make_run("c", method="local", seed=9)]))
 
 
 def test_headlines_carry_intervals(page):
