@@ -7,7 +7,8 @@ at every order, cheap to extend by a round. PRV (Gopi et al. 2021, arXiv:2106.02
 
 import warnings
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import lru_cache
 from typing import Final
 
@@ -57,7 +58,8 @@ def prv_epsilon(spent: Composition, delta: float) -> float:
     accountant = PRVAccountant()
     accountant.history = list(spent)
     error = min(0.01, rdp_epsilon(spent, delta) / 100)
-    return float(accountant.get_epsilon(delta, eps_error=error))
+    with _quiet(), np.errstate(divide="ignore"):  # log(1 - rate) is rightly -inf where everybody is sampled
+        return float(accountant.get_epsilon(delta, eps_error=error))
 
 
 @lru_cache(maxsize=1 << 14)
@@ -70,7 +72,14 @@ def _of_one_step(noise: float, rate: float) -> NDArray[np.float64]:
 def _converted(curve: NDArray[np.float64], delta: float) -> tuple[float, float]:
     if not curve.any():
         return 0.0, float(ORDERS[-1])
-    with warnings.catch_warnings():  # at an end of the range epsilon is still an upper bound, only less tight
-        warnings.filterwarnings("ignore", message="Optimal order is the", category=UserWarning)
+    with _quiet():
         epsilon, order = renyi.get_privacy_spent(orders=list(ORDERS), rdp=curve, delta=delta)
     return max(0.0, float(epsilon)), float(order)
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Opacus warns where the best order is at an end of the range: epsilon is still an upper bound, only less tight."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Optimal order is the", category=UserWarning)
+        yield

@@ -10,7 +10,7 @@ from secure_sapefl.errors import BadInput
 from secure_sapefl.privacy.accounting import ORDERS, Composition, best_order, rdp_epsilon, renyi_divergence
 from secure_sapefl.privacy.events import Budget
 
-_PRECISION: Final = 1.002  # the noise found is at most this much more than is needed
+_PRECISION: Final = 1.005  # the noise found is at most this much more than is needed
 _MOST_NOISE: Final = 1e5
 
 
@@ -47,11 +47,10 @@ def calibrate(budget: Budget, schedule: Schedule) -> Noise:
     training alone, for the order at which its budget binds; s from its share of the budget at that order; then the
     training again, beside that s.
     """
-    if not schedule.queries:
-        return Noise(_least(budget, lambda noise: schedule.composition(Noise(noise, None))), None)
     if not schedule.steps:
-        return Noise(None, _least(budget, lambda noise: schedule.composition(Noise(None, noise))))
-    score = _score_noise(budget, schedule)
+        alone = _least(budget, lambda noise: schedule.composition(Noise(None, noise))) if schedule.queries else None
+        return Noise(None, alone)
+    score = _score_noise(budget, schedule) if schedule.queries else None
     return Noise(_least(budget, lambda noise: schedule.composition(Noise(noise, score))), score)
 
 

@@ -58,7 +58,7 @@ def poisson_plan(sizes: Sequence[int], events: Sequence[Event], randomness: Sequ
     if any(a < b for a, b in pairwise(steps)):
         raise ValueError("a group of sites is planned largest first")
     drawn = [
-        source.uniform(event.steps, size) < event.sample_rate
+        np.stack([source.uniform(size) < event.sample_rate for _ in range(event.steps)])
         for size, event, source in zip(sizes, events, randomness, strict=True)
     ]
     widest = max(1, *(int(taken.sum(1).max()) for taken in drawn))

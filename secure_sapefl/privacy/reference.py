@@ -1,0 +1,93 @@
+"""DP-SGD of one site through Opacus itself: what our trainer is tested and timed against, and the mistake it avoids.
+
+Opacus rebuilds ``p.grad`` from what passed its hooks, so the gradient of a penalty on the weights that was put into the
+loss is thrown away; in ghost mode it survives divided by the batch size. `naive_step` makes that mistake, `step` goes
+around it: `pre_step`, then the data-free gradient, then the plain optimizer.
+"""
+
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, Literal
+
+import torch
+from opacus.grad_sample import GradSampleModule, GradSampleModuleFastGradientClipping
+from opacus.optimizers import DPOptimizer, DPOptimizerFastGradientClipping
+from opacus.utils.fast_gradient_clipping_utils import DPTensorFastGradientClipping
+from torch import Tensor, nn
+from torch.nn.utils import parameters_to_vector, vector_to_parameters
+
+from secure_sapefl.models import Model
+from secure_sapefl.training.objective import Batch, Objective
+
+Mode = Literal["hooks", "functorch", "ghost"]
+
+
+class OpacusSite:
+    """One site's weights in an Opacus module. Batches and objectives are those of a group of one, without padding."""
+
+    def __init__(
+        self, model: Model, theta: Tensor, mode: Mode, *, clip: float, noise: float, expected_batch: float, lr: float
+    ) -> None:
+        module = model.module().to(theta.device)
+        vector_to_parameters(theta.clone(), module.parameters())
+        self._ghost = mode == "ghost"
+        self._module: Any = (
+            GradSampleModuleFastGradientClipping(module, max_grad_norm=clip, use_ghost_clipping=True)
+            if self._ghost
+            else GradSampleModule(module, force_functorch=mode == "functorch")
+        )
+        kind = DPOptimizerFastGradientClipping if self._ghost else DPOptimizer
+        self._plain = torch.optim.SGD(self._parameters(), lr=lr)
+        self._optimizer = kind(
+            self._plain, noise_multiplier=noise, max_grad_norm=clip, expected_batch_size=expected_batch
+        )
+
+    @property
+    def theta(self) -> Tensor:
+        return parameters_to_vector(self._parameters()).detach()
+
+    def step(self, batch: Batch, objective: Objective) -> None:
+        """Clip and noise the records' part; add the gradient that reads no record; step."""
+        self._backward(batch, objective)
+        self._optimizer.pre_step()
+        theta = self.theta[None]
+        if (pull := objective.weight_pull(theta)) is not None:
+            gradient = (
+                parameters_to_vector([p.grad for p in self._parameters() if p.grad is not None]) + pull.dense(theta)[0]
+            )
+            self._set_gradient(gradient)
+        self._plain.step()
+
+    def naive_step(self, batch: Batch, objective: Objective) -> None:
+        """As one would write it without knowing: the penalty is backpropagated with the rest."""
+        self._backward(batch, objective)
+        penalty = objective.weight_penalty(parameters_to_vector(self._parameters())[None])
+        if penalty is not None:
+            penalty.sum().backward()
+        self._optimizer.step()
+
+    def _backward(self, batch: Batch, objective: Objective) -> None:
+        self._optimizer.zero_grad()
+        with _quiet():
+            losses = objective.record_loss(self._module(batch.x[0])[None], batch)[0]
+            if self._ghost:
+                DPTensorFastGradientClipping(self._module, self._optimizer, losses).backward()
+            else:
+                losses.mean().backward()
+
+    def _parameters(self) -> list[nn.Parameter]:
+        return list(self._module.parameters())
+
+    def _set_gradient(self, gradient: Tensor) -> None:
+        parameters = self._parameters()
+        for parameter, part in zip(parameters, gradient.split([p.numel() for p in parameters]), strict=True):
+            parameter.grad = part.view_as(parameter)
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Torch remarks that the first layer's input needs no gradient: records never do."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Full backward hook is firing", category=UserWarning)
+        yield

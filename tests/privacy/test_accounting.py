@@ -1,0 +1,99 @@
+"""Known answers, and three accountants that must agree: Opacus' RDP and PRV, and Google's dp-accounting."""
+
+import math
+from collections.abc import Callable, Sequence
+
+import dp_accounting
+import pytest
+from dp_accounting.pld import PLDAccountant
+from dp_accounting.rdp import RdpAccountant
+from opacus.accountants import RDPAccountant
+from scipy.optimize import brentq
+from scipy.stats import norm
+
+from secure_sapefl.privacy.accounting import ORDERS, Composition, composition, prv_epsilon, rdp_epsilon
+from secure_sapefl.privacy.events import Event
+
+DELTA = 1e-5
+ONE_GAUSSIAN = [(4.0, 1.0, 1)]
+A_STUDY = [(1.1, 0.05, 400)]
+TWO_TRAININGS_AND_SCORES = [(1.4, 0.08, 600), (9.0, 1.0, 10)]
+LISTS = [ONE_GAUSSIAN, A_STUDY, TWO_TRAININGS_AND_SCORES]
+KNOWN = [1.0125506277526435, 6.18172806223201, 8.86813824353963]  # agreed with dp-accounting when they were pinned
+NAMES = ["one Gaussian", "a study", "trainings and scores"]
+
+
+def google(spent: Composition) -> dp_accounting.DpEvent:
+    steps = (
+        dp_accounting.SelfComposedDpEvent(
+            dp_accounting.PoissonSampledDpEvent(rate, dp_accounting.GaussianDpEvent(noise)), count
+        )
+        for noise, rate, count in spent
+    )
+    return dp_accounting.ComposedDpEvent(list(steps))
+
+
+@pytest.mark.parametrize("spent", LISTS, ids=NAMES)
+def test_rdp_agrees_with_google_within_one_percent(spent: Composition) -> None:
+    theirs = RdpAccountant(list(ORDERS)).compose(google(spent)).get_epsilon(DELTA)
+    assert rdp_epsilon(spent, DELTA) == pytest.approx(theirs, rel=0.01)
+
+
+@pytest.mark.parametrize("spent", LISTS, ids=NAMES)
+def test_prv_agrees_with_google_s_privacy_loss_distributions_within_one_percent(spent: Composition) -> None:
+    theirs = PLDAccountant().compose(google(spent)).get_epsilon(DELTA)
+    assert prv_epsilon(spent, DELTA) == pytest.approx(theirs, rel=0.011)
+    assert prv_epsilon(spent, DELTA) >= theirs * 0.999
+
+
+@pytest.mark.parametrize("spent", LISTS, ids=NAMES)
+def test_our_orders_lose_at_most_one_percent_to_opacus_own(spent: Composition) -> None:
+    accountant = RDPAccountant()
+    accountant.history = list(spent)
+    assert rdp_epsilon(spent, DELTA) == pytest.approx(accountant.get_epsilon(DELTA), rel=0.01)
+
+
+@pytest.mark.parametrize(("spent", "known"), list(zip(LISTS, KNOWN, strict=True)), ids=NAMES)
+def test_known_answers(spent: Composition, known: float) -> None:
+    assert rdp_epsilon(spent, DELTA) == pytest.approx(known, rel=1e-6)
+
+
+@pytest.mark.parametrize("spent", LISTS, ids=NAMES)
+def test_prv_is_never_above_rdp(spent: Composition) -> None:
+    assert prv_epsilon(spent, DELTA) <= rdp_epsilon(spent, DELTA)
+
+
+def test_one_gaussian_has_an_exact_answer() -> None:
+    """delta(eps) = Phi(1/2s - eps s) - e^eps Phi(-1/2s - eps s) (Balle and Wang 2018, arXiv:1805.06530, Theorem 8)."""
+    s = 4.0
+    exact = brentq(
+        lambda e: norm.cdf(1 / (2 * s) - e * s) - math.exp(e) * norm.cdf(-1 / (2 * s) - e * s) - DELTA, 0.0, 10.0
+    )
+    assert exact <= prv_epsilon(ONE_GAUSSIAN, DELTA) <= exact * 1.011
+    assert exact < rdp_epsilon(ONE_GAUSSIAN, DELTA) < exact * 1.15
+
+
+def test_one_gaussian_by_rdp_is_a_formula() -> None:
+    """RDP of order a is a / 2s^2; epsilon is its conversion at the best order (Balle et al. 2020, Theorem 21)."""
+    by_hand = (a / 32 + math.log((a - 1) / a) - (math.log(DELTA) + math.log(a)) / (a - 1) for a in ORDERS)
+    assert rdp_epsilon(ONE_GAUSSIAN, DELTA) == pytest.approx(min(by_hand), rel=1e-12)
+
+
+def test_nothing_spent_is_nothing() -> None:
+    assert rdp_epsilon([], DELTA) == prv_epsilon([], DELTA) == 0.0
+
+
+def test_a_very_large_and_a_very_small_spending_are_still_bounds_without_a_warning() -> None:
+    assert rdp_epsilon([(0.3, 0.5, 1000)], DELTA) > 1000
+    assert 0 < rdp_epsilon([(1000.0, 0.01, 1)], DELTA) < 0.05
+
+
+def test_events_compose_in_any_order_and_in_any_portions(event: Callable[..., Event]) -> None:
+    def spent(events: Sequence[Event]) -> float:
+        return rdp_epsilon(composition(events), DELTA)
+
+    whole = [event(steps=30), event(noise_multiplier=7.0, sample_rate=1.0, steps=2)]
+    parts = [event(noise_multiplier=7.0, sample_rate=1.0, steps=1, round_index=4), event(steps=10, study="other")]
+    parts += [event(steps=20), event(noise_multiplier=7.0, sample_rate=1.0, steps=1)]
+    assert spent(whole) == spent(parts) == spent(parts[::-1])
+    assert spent(whole) > spent(whole[:1])
