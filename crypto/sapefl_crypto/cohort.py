@@ -13,7 +13,7 @@ from sapefl_crypto.derivation import ROOT_BYTES, derive
 from sapefl_crypto.envelope import WireType, open_vector, seal_vector
 from sapefl_crypto.errors import AggregateRejected, KeyRejected, ParametersRejected
 from sapefl_crypto.frames import CHECKSUM_BYTES, NONCE_BYTES, Frame, checksum_holds, encoded_sender, with_checksum
-from sapefl_crypto.occasion import Kind, Occasion
+from sapefl_crypto.occasion import MAX_LENGTH, Kind, Occasion
 from sapefl_crypto.packing import Chunks, checked, from_slots, pack, to_chunks, to_slots, unpack
 from sapefl_crypto.parameters import PARAMETERS_BYTES, TAGS, Parameters
 from sapefl_crypto.release import flooded
@@ -116,8 +116,8 @@ class CohortKey(Guarded):
     def check_claim(self, aggregate: Aggregate, *, study: str, round_index: int, policy: ClaimPolicy) -> None:
         """All that can be checked before decrypting anything. The length is the tags' to prove."""
         kind, length = aggregate.occasion.kind, aggregate.occasion.length
-        if length < 1:
-            raise AggregateRejected("format", f"Round {round_index}: a vector of no values.")
+        if not 1 <= length <= MAX_LENGTH:
+            raise AggregateRejected("format", f"Round {round_index}: a vector of {length} values is none of ours.")
         expected = Occasion.of(self.params, kind, study=study, round_index=round_index, length=length)
         aggregate.check(self.params, expected)
         policy.check(aggregate.claim, kind, self.params.weight_bits)
@@ -154,7 +154,8 @@ class CohortKey(Guarded):
         """Chunks to vector. A hidden mean is divided by the mean share it carries; None where that is nothing."""
         values, length = means.reshape(-1), aggregate.occasion.length
         if aggregate.occasion.kind is Kind.WEIGHTED:
-            return values[:length].astype(np.float32)
+            total = aggregate.claim.total
+            return (self.params.on_grid(values[:length] * total) / total).astype(np.float32)
         share, square = values[length : length + 2] / self.params.max_abs_value
         if share < _SMALLEST_MEAN_SHARE:
             return None

@@ -19,6 +19,7 @@ from sapefl_crypto.parameters import Parameters
 
 _FIELDS: Final = struct.Struct(">B32s16sQQ")
 OCCASION_BYTES: Final = _FIELDS.size
+MAX_LENGTH: Final = 2**40
 
 
 class Kind(IntEnum):
@@ -42,7 +43,7 @@ class Occasion:
 
     @classmethod
     def of(cls, params: Parameters, kind: Kind, *, study: str, round_index: int, length: int) -> "Occasion":
-        if not 0 <= round_index < 2**63 or not 1 <= length < 2**40:
+        if not 0 <= round_index < 2**63 or not 1 <= length <= MAX_LENGTH:
             raise ValueRejected(f"Round {round_index}, {length} values: rounds count from 0, vectors hold at least 1.")
         digest = hashlib.sha256(study.encode("utf-8", "surrogatepass")).digest()
         return cls(kind=kind, study_digest=digest, params_digest=params.digest, round_index=round_index, length=length)

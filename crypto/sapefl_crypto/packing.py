@@ -25,7 +25,7 @@ def checked(vector: npt.ArrayLike, params: Parameters) -> npt.NDArray[np.float64
             f"The vector reaches {peak:g}; this cohort's parameters allow values up to ±{params.max_abs_value:g}. "
             "Clip or scale the update deliberately, or plan Parameters with a larger max_abs_value."
         )
-    return values.astype(np.float64)
+    return params.on_grid(values.astype(np.float64))
 
 
 def to_chunks(values: npt.NDArray[np.float64], params: Parameters) -> Chunks:

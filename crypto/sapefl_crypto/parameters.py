@@ -7,6 +7,11 @@ The bit budget (all in bits, q the 60-bit prime):
 where ``peak`` bounds one coefficient of an encoded chunk. The canonical embedding gives |coefficient| <= mean |slot|
 over the N/2 slots (times scale), a slot holds two values of at most ``max_abs_value``, and the few tag slots may reach
 sqrt(n) · max_abs_value + 1. Whatever the budget leaves goes into the scale, because the scale is the precision.
+
+A plan may go further and be *exact* (`Parameters.exact`): values are rounded to a grid of 2^-grid_bits before they are
+encrypted, so a weighted sum is a whole multiple of it, and the grid is wide enough that CKKS noise never carries a sum
+to the next multiple. Rounding after decryption then removes the noise altogether: the mean is bit for bit the one that
+the same numbers give in the clear, and a decryption carries no trace of the noise that IND-CPA-D attacks live on.
 """
 
 import hashlib
@@ -15,6 +20,9 @@ import struct
 from dataclasses import astuple, dataclass
 from typing import Final
 
+import numpy as np
+import numpy.typing as npt
+
 from sapefl_crypto import seal
 from sapefl_crypto.errors import ParametersRejected
 
@@ -22,7 +30,9 @@ TAGS: Final = 8
 MIN_SECURITY_BITS: Final = 128
 _SIGMAS: Final = 9.0  # a Gaussian passes 9 sigma once in 4e18 values
 _TAG_SIGMAS: Final = 9.5 * math.sqrt(4 / 3)  # a tag's own noise and that of the data mixed by r, of variance 1/3
-_FIELDS: Final = struct.Struct(">IdBdI")
+_FIELDS: Final = struct.Struct(">IdBdIB")
+_WANTED_GRID_BITS: Final = 20
+_WEIGHT_BITS_FOR_EXACT: Final = range(14, 5, -1)
 _CHECKED_DEVIATION: Final = 1e-3
 
 
@@ -39,11 +49,32 @@ class Parameters:
     weight_bits: int = 14
     precision: float = 1e-6
     ring_degree: int = 4096
+    grid_bits: int = 0  # 0: no grid
 
     def __post_init__(self) -> None:
         _check_fields(self)
         _check_security(self.ring_degree)
         _check_budget(self)
+
+    @classmethod
+    def exact(cls, *, max_clients: int = 128, max_abs_value: float = 8.0, ring_degree: int = 4096) -> "Parameters":
+        """A plan whose sums decrypt exactly: as many weight bits as leave a grid of 2^-20, and never fewer than six."""
+        for weight_bits in _WEIGHT_BITS_FOR_EXACT:
+            common = {"max_clients": max_clients, "weight_bits": weight_bits, "ring_degree": ring_degree}
+            finest = cls(max_abs_value=max_abs_value, precision=1.0, **common).finest_grid_bits
+            if finest >= _WANTED_GRID_BITS or weight_bits == _WEIGHT_BITS_FOR_EXACT[-1]:
+                break
+        return cls(max_abs_value=max_abs_value, precision=2.0**-finest, grid_bits=max(finest, 1), **common)
+
+    @property
+    def finest_grid_bits(self) -> int:
+        """The finest grid on which every sum can still be told from its neighbours, whatever weights come together."""
+        sum_error = _SIGMAS * self.noise * 2.0**self.weight_bits * math.sqrt(self.max_clients)
+        return math.floor(-math.log2(2 * sum_error))
+
+    def on_grid(self, values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+        """The nearest multiples of 2^-grid_bits; the values themselves where the plan has no grid."""
+        return np.ldexp(np.rint(np.ldexp(values, self.grid_bits)), -self.grid_bits) if self.grid_bits else values
 
     @property
     def security_bits(self) -> int:
@@ -69,8 +100,11 @@ class Parameters:
 
     @property
     def max_error(self) -> float:
-        """The promise: no value of a decrypted mean is off by more, whatever the weights (before float32 rounding)."""
-        return _SIGMAS * self.noise
+        """The promise: no value of a decrypted mean is off by more, whatever the weights (before float32 rounding).
+
+        On a grid, the rounding before encryption is all the error there is.
+        """
+        return 0.5**self.grid_bits / 2 if self.grid_bits else _SIGMAS * self.noise
 
     @property
     def tag_noise(self) -> float:
@@ -115,10 +149,17 @@ class Parameters:
     @classmethod
     def from_bytes(cls, data: bytes) -> "Parameters":
         try:
-            clients, bound, bits, precision, degree = _FIELDS.unpack(data)
+            clients, bound, bits, precision, degree, grid = _FIELDS.unpack(data)
         except struct.error:
             raise ParametersRejected(f"Expected {_FIELDS.size} bytes of parameters, got {len(data)}.") from None
-        return cls(max_clients=clients, max_abs_value=bound, weight_bits=bits, precision=precision, ring_degree=degree)
+        return cls(
+            max_clients=clients,
+            max_abs_value=bound,
+            weight_bits=bits,
+            precision=precision,
+            ring_degree=degree,
+            grid_bits=grid,
+        )
 
 
 PARAMETERS_BYTES: Final = _FIELDS.size
@@ -133,6 +174,8 @@ def _check_fields(params: Parameters) -> None:
         raise ParametersRejected(f"weight_bits is {params.weight_bits}; choose 0 to 24.")
     if not (math.isfinite(params.precision) and params.precision > 0):
         raise ParametersRejected(f"precision is {params.precision}; choose a positive, finite error.")
+    if not 0 <= params.grid_bits <= 40:
+        raise ParametersRejected(f"grid_bits is {params.grid_bits}; choose 0 (no grid) to 40.")
 
 
 def _check_security(ring_degree: int) -> None:
@@ -146,6 +189,11 @@ def _check_security(ring_degree: int) -> None:
 
 
 def _check_budget(params: Parameters) -> None:
+    if params.grid_bits > params.finest_grid_bits:
+        raise ParametersRejected(
+            f"{params.max_clients} clients and {params.weight_bits} weight bits allow exact sums on a grid of "
+            f"2^-{params.finest_grid_bits} at the finest, not 2^-{params.grid_bits}. Use Parameters.exact to plan one."
+        )
     if params.max_error > params.precision:
         raise ParametersRejected(
             f"{params.max_clients} clients, values up to {params.max_abs_value:g} and {params.weight_bits} weight bits "

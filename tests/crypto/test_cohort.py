@@ -6,11 +6,13 @@ import json
 import logging
 import pickle
 import traceback
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from sapefl_crypto import (
+    Aggregate,
     AggregateRejected,
     Aggregator,
     ClaimPolicy,
@@ -55,6 +57,15 @@ def test_an_aggregate_belongs_to_one_round_of_one_study(key: CohortKey, wrong: d
     _, agg = sum_of(key, a=0.5)
     with pytest.raises(AggregateRejected, match="format"):
         key.decrypt(agg.finish(), **wrong)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("length", [0, 19, 21, 2**40 + 1, 2**64 - 1])
+def test_a_hostile_length_is_one_typed_error(key: CohortKey, length: int) -> None:
+    _, agg = sum_of(key, a=0.5)
+    honest = agg.finish()
+    lying = replace(honest, occasion=replace(honest.occasion, length=length))
+    with pytest.raises(AggregateRejected):
+        key.decrypt(Aggregate.from_bytes(lying.to_bytes()), **ABOUT)
 
 
 def test_the_policy_is_asked(key: CohortKey) -> None:
