@@ -82,9 +82,10 @@ def test_a_model_that_was_not_received_cannot_matter(four_sites: Any, options: d
     torch.testing.assert_close(before, after, atol=1e-6, rtol=1e-5)
 
 
-def test_similarities_pair_by_pair(four_sites: Any) -> None:
+@pytest.mark.parametrize("similarity_batch", [2, 32])
+def test_similarities_pair_by_pair(four_sites: Any, similarity_batch: int) -> None:
     """The batched, chunked, padded Eq. 9 against its definition, one pair after another."""
-    group, options = group_of(four_sites), SapeOptions(influence=0.3)
+    group, options = group_of(four_sites), SapeOptions(influence=0.3, similarity_batch=similarity_batch)
     x, present = group.sample_rows(options.similarity_batch, Purpose.SIMILARITY_ROWS)
     model, got = four_sites.model, similarities(group, options)
     for g, j in product(range(4), range(5)):
@@ -182,6 +183,13 @@ def test_strength_0_is_plain_training_from_the_start_chosen(four_sites: Any, sta
     begin = group.train_local() if start == "local" else group.state["theta_personal"]
     expected = group.train(begin, LocalLoss(), Purpose.PERSONAL_BATCHES)
     contribution = run(four_sites, anchor_strength=0, personal_start=start)
+    assert torch.equal(contribution.state["theta_personal"], expected)
+
+
+def test_the_personal_step_has_epochs_of_its_own(four_sites: Any) -> None:
+    group = group_of(four_sites)
+    expected = group.train(group.train_local(), LocalLoss(), Purpose.PERSONAL_BATCHES, epochs=3)
+    contribution = run(four_sites, anchor_strength=0, personal_epochs=3)
     assert torch.equal(contribution.state["theta_personal"], expected)
 
 
