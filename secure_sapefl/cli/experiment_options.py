@@ -1,0 +1,129 @@
+"""What the commands that run experiments share: options, progress on stderr, and showing the outcome."""
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+from secure_sapefl.cli.options import given, key_values
+
+if TYPE_CHECKING:
+    from secure_sapefl.experiments.runner import Runner, Step
+    from secure_sapefl.experiments.setting import Setting
+    from secure_sapefl.experiments.tables import Document
+    from secure_sapefl.report.drawing import Chart
+
+Datasets = Annotated[
+    list[str] | None, typer.Option("--dataset", help="A name or file; repeat it, or separate by commas.")
+]
+Seeds = Annotated[int, typer.Option(help="How many seeds, counted from --seed.")]
+Seed = Annotated[int, typer.Option(help="The first seed.")]
+Clients = Annotated[int, typer.Option(help="Sites; the paper has 100.")]
+Rounds = Annotated[int, typer.Option(help="Rounds of training; the paper has 200.")]
+Participation = Annotated[float, typer.Option(help="Share of sites in a round.")]
+Partition = Annotated[str, typer.Option(help="How rows are divided: dirichlet as in the paper, natural, iid.")]
+Kappa = Annotated[float, typer.Option(help="Dirichlet concentration; small is skewed.")]
+LocalEpochs = Annotated[int, typer.Option(help="Epochs a round, E.")]
+BatchSize = Annotated[int, typer.Option()]
+Rate = Annotated[float, typer.Option("--lr", help="Learning rate of SGD.")]
+Model = Annotated[str, typer.Option(help="small or paper.")]
+Protection = Annotated[str, typer.Option(help="plaintext for research speed, or ckks.")]
+Rows = Annotated[int | None, typer.Option(help="Use about so many rows of each dataset. [default: all]")]
+DataDir = Annotated[Path | None, typer.Option(help="Folder with .npz files; also $SAPEFL_DATA.")]
+DataOption = Annotated[list[str] | None, typer.Option(help="KEY=VALUE for every dataset, e.g. flip_y=0.")]
+Jobs = Annotated[int | None, typer.Option(min=1, help="Runs at a time, a core each. [default: all cores]")]
+Cells = Annotated[Path | None, typer.Option(help="Folder of finished runs, to share them. [default: OUT/cells]")]
+Format = Annotated[Literal["table", "json"], typer.Option("--format", help="What to print at the end.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")]
+
+
+def split(values: Sequence[str] | None) -> list[str]:
+    """``--dataset a --dataset b,c`` as [a, b, c]."""
+    return [name.strip() for value in values or () for name in value.split(",") if name.strip()]
+
+
+def setting_of(arguments: Mapping[str, Any], **fixed: Any) -> "Setting":
+    """What a command was given, as the setting of an experiment: options are called like the fields of Config."""
+    from secure_sapefl.config import Config
+    from secure_sapefl.experiments.setting import Setting
+
+    fields = Config.model_fields.keys() - {"dataset"}
+    values = given(**{name: value for name, value in arguments.items() if name in fields})
+    options = {"data_options": key_values(arguments["data_option"])}
+    return Setting.of(values | options | fixed, arguments["seeds"], arguments["rows"])
+
+
+@contextmanager
+def running(out: Path, cells: Path | None, jobs: int | None, quiet: bool) -> Iterator["Runner"]:
+    """A runner that saves into ``cells`` and tells how far it is."""
+    from secure_sapefl.experiments.cells import CellStore
+    from secure_sapefl.experiments.runner import Runner, default_jobs
+
+    with cell_progress(quiet) as on_step:
+        yield Runner(store=CellStore(cells or out / "cells"), jobs=jobs or default_jobs(), on_step=on_step)
+
+
+@contextmanager
+def cell_progress(quiet: bool) -> Iterator[Callable[["Step"], None]]:
+    """A bar with the time left on a terminal's stderr, elsewhere a line a run."""
+    console = Console(stderr=True, quiet=quiet)
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[news]}"))
+    with Progress(*columns, TimeElapsedColumn(), console=console, disable=quiet or not console.is_terminal) as progress:
+        task = progress.add_task("starting", total=None, news="")
+
+        def on_step(step: "Step") -> None:
+            left = "" if step.seconds_left is None else f", {_duration(step.seconds_left)} left"
+            news = f"{_news(step)}{left}"
+            progress.update(task, description=step.stage, completed=step.done, total=step.total, news=news)
+            if not console.is_terminal:
+                console.print(f"{step.stage} {step.done}/{step.total}  {news}", highlight=False, soft_wrap=True)
+
+        yield on_step
+
+
+def _news(step: "Step") -> str:
+    config, result = step.cell.config, step.result
+    accuracy = sum(result.accuracy) / len(result.accuracy)
+    how = "found finished" if step.found else _duration(result.seconds)
+    return f"{config.method} on {config.dataset}, seed {config.seed}: {100 * accuracy:.1f} % ({how})"
+
+
+def _duration(seconds: float) -> str:
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
+
+
+def conclude(document: "Document", charts: "Sequence[Chart]", out: Path, output: str) -> None:
+    """Write NAME.md, NAME.csv, NAME.json and the charts, then print."""
+    from secure_sapefl.experiments.output import save
+    from secure_sapefl.experiments.plots import draw
+
+    contents = json.dumps(document.to_json(), indent=1)
+    for suffix, text in (("md", document.to_markdown()), ("csv", document.to_csv()), ("json", contents)):
+        save(out / f"{document.name}.{suffix}", text.encode())
+    draw(charts, out)
+    if output == "json":
+        typer.echo(contents)
+        return
+    show(document, out)
+
+
+def show(document: "Document", out: Path) -> None:
+    console = Console()
+    for line in (document.title, *document.setting):
+        console.print(line, highlight=False, soft_wrap=True, markup=False)
+    for sheet in document.sheets:
+        table = Table(*sheet.header, title=sheet.title, title_justify="left", box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
+        for row in sheet.rows:
+            table.add_row(*row)
+        console.print(table)
+    for line in (*document.notes, f"Files: {out}"):
+        console.print(line, highlight=False, soft_wrap=True, markup=False)

@@ -1,0 +1,134 @@
+"""A cell is one run of one method; its result is a file named by everything the numbers depend on.
+
+So an interrupted experiment goes on where it stopped, two experiments share what they have in common, and nothing
+finished is computed again. The name covers the resolved configuration, the rows of the data file and the package's
+version; after changing code, start with an empty folder.
+"""
+
+import hashlib
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Literal
+
+from secure_sapefl import __version__
+from secure_sapefl.algorithms.registry import algorithm
+from secure_sapefl.config import Config
+from secure_sapefl.data import Federation
+from secure_sapefl.engine.result import Result
+from secure_sapefl.engine.simulator import Simulation, federation_of
+from secure_sapefl.errors import BadInput
+from secure_sapefl.experiments.federations import thinned, with_validation_rows
+from secure_sapefl.experiments.output import save
+
+JudgedOn = Literal["test", "validation"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cell:
+    """A configuration, and the rows it is run and judged on."""
+
+    config: Config
+    data_digest: str | None = None  # of the data file, where there is one
+    rows: int | None = None  # about so many rows of the data, all where None
+    division_seed: int | None = None  # divides the rows by this seed and not the run's, to train the same clients anew
+    judged_on: JudgedOn = "test"
+
+    @cached_property
+    def identity(self) -> dict[str, Any]:
+        """Everything the result depends on; where the data lies is replaced by what it is."""
+        method = algorithm(self.config.method)
+        options = method.options.read(self.config.options, f"options of {method.name}").model_dump(mode="json")
+        config = self.config.model_dump(mode="json", exclude={"data_dir"}) | {"options": options}
+        return {
+            "version": __version__,
+            "config": config,
+            "data": self.data_digest,
+            "rows": self.rows,
+            "division_seed": self.division_seed,
+            "judged_on": self.judged_on,
+        }
+
+    @cached_property
+    def digest(self) -> str:
+        return hashlib.sha256(json.dumps(self.identity, sort_keys=True).encode()).hexdigest()[:24]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CellResult:
+    """Per-client numbers in 0..1 after the last round (NaN where undefined), and accuracy after every round."""
+
+    accuracy: tuple[float, ...]
+    auc: tuple[float, ...]
+    trajectory: tuple[tuple[float, ...], ...]  # [round][client]
+    client_names: tuple[str, ...]
+    source: str
+    partition: str
+    seconds: float
+
+    @classmethod
+    def of(cls, result: Result) -> "CellResult":
+        return cls(
+            accuracy=result.accuracy.per_client,
+            auc=result.auc.per_client,
+            trajectory=tuple(tuple(round(a, 5) for a in r.personal.accuracy.per_client) for r in result.rounds),
+            client_names=tuple(result.facts["client_names"]),
+            source=result.facts["source"],
+            partition=result.facts["partition"],
+            seconds=result.seconds()["total"],
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        undefined_as_null = [None if math.isnan(value) else value for value in self.auc]
+        return {name: getattr(self, name) for name in self.__slots__} | {"auc": undefined_as_null}
+
+    @classmethod
+    def from_json(cls, values: Mapping[str, Any]) -> "CellResult":
+        return cls(
+            accuracy=tuple(values["accuracy"]),
+            auc=tuple(float("nan") if value is None else value for value in values["auc"]),
+            trajectory=tuple(tuple(line) for line in values["trajectory"]),
+            client_names=tuple(values["client_names"]),
+            source=values["source"],
+            partition=values["partition"],
+            seconds=values["seconds"],
+        )
+
+
+def run_cell(cell: Cell) -> CellResult:
+    return CellResult.of(Simulation(cell.config, federation_for(cell)).run())
+
+
+def federation_for(cell: Cell) -> Federation:
+    seed = cell.config.seed if cell.division_seed is None else cell.division_seed
+    federation = federation_of(cell.config.model_copy(update={"seed": seed}))
+    if cell.rows is not None:
+        federation = thinned(federation, cell.rows, seed)
+    return federation if cell.judged_on == "test" else with_validation_rows(federation, seed)
+
+
+class CellStore:
+    """A folder of finished cells. Files appear whole or not at all."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def path(self, cell: Cell) -> Path:
+        return self._folder / f"{cell.config.method}-{Path(cell.config.dataset).stem}-{cell.digest}.json"
+
+    def load(self, cell: Cell) -> CellResult | None:
+        path = self.path(cell)
+        if not path.exists():
+            return None
+        try:
+            return CellResult.from_json(json.loads(path.read_text(encoding="utf-8"))["result"])
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise BadInput(
+                f"The finished cell {path} is damaged ({type(error).__name__}). Delete that file; it is computed again."
+            ) from None
+
+    def save(self, cell: Cell, result: CellResult) -> None:
+        save(self.path(cell), json.dumps({"cell": cell.identity, "result": result.to_json()}).encode())

@@ -1,0 +1,120 @@
+"""A comparison as sheets for people and records for programs."""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from secure_sapefl.experiments import paper
+from secure_sapefl.experiments.compare import Comparison, Request
+from secure_sapefl.experiments.describe import described, sources
+from secure_sapefl.experiments.paper import Metric, published
+from secure_sapefl.experiments.setting import Contender, Task
+from secure_sapefl.experiments.statistics import LEVEL, TEST, Duel, Estimate, Standing
+from secure_sapefl.experiments.tables import NOTHING, Document, Sheet, number, p_value, percent, points
+from secure_sapefl.experiments.tune import Choice, Pair
+
+METRICS: Final[tuple[Metric, ...]] = ("accuracy", "auc")
+TITLES: Final[Mapping[Metric, str]] = {"accuracy": "accuracy", "auc": "AUC"}
+
+Tables = Mapping[tuple[str, Metric], Mapping[str, Standing]]  # by task and metric, then by contender
+
+
+def document(comparison: Comparison) -> Document:
+    request = comparison.request
+    tables = {(task.label, metric): comparison.standings(task, metric) for task in request.tasks for metric in METRICS}
+    sheets = [_overview(request, tables, metric) for metric in METRICS] if len(request.tasks) > 1 else []
+    sheets += [_details(request, tables, task, metric) for task in request.tasks for metric in METRICS]
+    if comparison.choices:
+        sheets.append(_chosen(comparison.choices))
+    return Document(
+        name="comparison",
+        title="Comparison of methods",
+        setting=(*described(request.setting), *sources(request.tasks, comparison.results)),
+        sheets=tuple(sheets),
+        notes=(*_notes(request), paper.PROTOCOL),
+        records=tuple(_records(request, tables)),
+        extra={"tuned": [_choice_record(pair, choice) for pair, choice in comparison.choices.items()], "test": TEST},
+    )
+
+
+def _overview(request: Request, tables: Tables, metric: Metric) -> Sheet:
+    """Methods × datasets with the rank in brackets, and the mean rank."""
+    rows = []
+    for contender in request.contenders:
+        row = [tables[task.label, metric][contender.label] for task in request.tasks]
+        mean_rank = sum(standing.rank for standing in row) / len(row)
+        cells = (f"{percent(standing.estimate)} ({standing.rank})" for standing in row)
+        rows.append((contender.label, *cells, f"{mean_rank:.1f}"))
+    header = ("method", *(task.label for task in request.tasks), "mean rank")
+    return Sheet(title=f"All datasets: {TITLES[metric]}, % (rank)", header=header, rows=tuple(rows))
+
+
+def _details(request: Request, tables: Tables, task: Task, metric: Metric) -> Sheet:
+    rows = []
+    for contender in request.contenders:
+        standing = tables[task.label, metric][contender.label]
+        theirs = percent(_published(metric, task, contender))
+        rows.append((contender.label, theirs, percent(standing.estimate), str(standing.rank), *_duel(standing.duel)))
+    header = ("method", "paper", "ours", "rank", "against best other", "p (Holm)", "more than noise")
+    return Sheet(title=f"{task.label}: {TITLES[metric]}, %", header=header, rows=tuple(rows))
+
+
+def _duel(duel: Duel | None) -> tuple[str, str, str]:
+    if duel is None:
+        return (NOTHING,) * 3
+    against = f"{points(duel.difference)} to {duel.rival}"
+    return against, p_value(duel.p_holm), "yes" if duel.beyond_noise else "no"
+
+
+def _published(metric: Metric, task: Task, contender: Contender) -> Estimate | None:
+    """The paper's cell, where this is a method and a division of the data the paper has."""
+    comparable = not contender.options and task.changes.get("partition") != "clustered"
+    return published(metric, task.dataset, contender.method) if comparable else None
+
+
+def _chosen(choices: Mapping[Pair, Choice]) -> Sheet:
+    rows = []
+    for (task, method), choice in choices.items():
+        options = ", ".join(f"{key} = {value}" for key, value in choice.trial.options.items()) or NOTHING
+        accuracy = f"{100 * choice.validation_accuracy:.2f}"
+        rows.append((task, method, f"{choice.trial.lr:g}", options, accuracy, str(choice.tried)))
+    header = ("dataset", "method", "learning rate", "option", "validation accuracy, %", "trials")
+    return Sheet(title="Tuned on validation rows", header=header, rows=tuple(rows))
+
+
+def _choice_record(pair: Pair, choice: Choice) -> dict[str, Any]:
+    return {"dataset": pair[0], "method": pair[1], **choice.to_json()}
+
+
+def _records(request: Request, tables: Tables) -> list[dict[str, Any]]:
+    return [
+        {"dataset": task.label, "method": contender.label, "metric": metric}
+        | _standing_record(tables[task.label, metric][contender.label], _published(metric, task, contender))
+        for task in request.tasks
+        for contender in request.contenders
+        for metric in METRICS
+    ]
+
+
+def _standing_record(standing: Standing, theirs: Estimate | None) -> dict[str, Any]:
+    duel = standing.duel
+    return {
+        "paper_mean": theirs and number(theirs.mean),
+        "paper_std": theirs and number(theirs.std),
+        "mean": number(standing.estimate.mean),
+        "std": number(standing.estimate.std),
+        "rank": standing.rank,
+        "best_other": duel and duel.rival,
+        "difference": duel and number(duel.difference),
+        "p": duel and number(duel.p),
+        "p_holm": duel and number(duel.p_holm),
+        "more_than_noise": duel and duel.beyond_noise,
+    }
+
+
+def _notes(request: Request) -> tuple[str, ...]:
+    seeds = request.setting.seeds
+    spread = "± is the standard deviation over seeds" if seeds > 1 else "one seed: no standard deviation"
+    return (
+        f"Mean over clients, unweighted, after the last round; {spread}.",
+        f"More than noise: p < {LEVEL} by {TEST}. Pairs of one seed share a run, so p is a little too small.",
+    )

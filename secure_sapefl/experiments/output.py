@@ -1,0 +1,25 @@
+"""Files of an experiment: written whole, in a folder made on demand, with a sentence where the disk says no."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from secure_sapefl.engine.run_folder import write_whole
+from secure_sapefl.errors import OutputFailed
+
+
+def save(path: Path, content: bytes) -> None:
+    with writing_into(path.parent):
+        write_whole(path, content)
+
+
+@contextmanager
+def writing_into(folder: Path) -> Iterator[None]:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        yield
+    except OSError as error:
+        raise OutputFailed(
+            f"Cannot write to {folder}: {error.strerror or error}. "
+            "Finished cells are kept: make room and give the same command again."
+        ) from None

@@ -1,0 +1,103 @@
+"""What an experiment varies: tasks (datasets, divided), contenders (methods with options) and seeds."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from secure_sapefl.algorithms.base import Homomorphic
+from secure_sapefl.algorithms.registry import algorithm
+from secure_sapefl.config import Config
+from secure_sapefl.data import DATASETS, Progress
+from secure_sapefl.errors import BadInput
+from secure_sapefl.experiments.cells import Cell, JudgedOn, federation_for
+from secure_sapefl.experiments.datafiles import data_digest, fetch_if_missing
+
+
+@dataclass(frozen=True, kw_only=True)
+class Task:
+    """A dataset as one column of a table: ``changes`` to the common configuration, such as partition or kappa."""
+
+    dataset: str
+    changes: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def label(self) -> str:
+        name = self.dataset if self.dataset in DATASETS else Path(self.dataset).name
+        return f"{name} ({', '.join(str(value) for value in self.changes.values())})" if self.changes else name
+
+
+@dataclass(frozen=True, kw_only=True)
+class Contender:
+    """A method with options of its own; ``lr`` where it differs from the common one."""
+
+    method: str
+    options: Mapping[str, Any] = field(default_factory=dict)
+    lr: float | None = None
+
+    @property
+    def label(self) -> str:
+        return ":".join((self.method, *(f"{key}={value}" for key, value in self.options.items())))
+
+    @property
+    def changes(self) -> dict[str, Any]:
+        lr = {} if self.lr is None else {"lr": self.lr}
+        return {"method": self.method, "options": dict(self.options), **lr}
+
+    def with_settings(self, lr: float, options: Mapping[str, Any]) -> "Contender":
+        return replace(self, lr=lr, options={**self.options, **options})
+
+
+@dataclass(frozen=True, kw_only=True)
+class Setting:
+    """What all cells of an experiment share."""
+
+    base: Config
+    seeds: int
+    rows: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.seeds < 1:
+            raise BadInput(f"--seeds is {self.seeds}, expected at least 1.")
+        if self.rows is not None and self.rows < 1:
+            raise BadInput(f"--rows is {self.rows}, expected at least 1.")
+
+    @classmethod
+    def of(cls, values: Mapping[str, Any], seeds: int, rows: int | None) -> "Setting":
+        """One thread and no helpers a run: cells are what runs side by side, and results do not depend on how many."""
+        return cls(base=Config.read({**values, "threads": 1, "workers": 0}, "the command line"), seeds=seeds, rows=rows)
+
+    @property
+    def seed_values(self) -> range:
+        return range(self.base.seed, self.base.seed + self.seeds)
+
+    def cell(self, task: Task, contender: Contender, seed: int, judged_on: JudgedOn = "test") -> Cell:
+        changes = {"dataset": task.dataset, "seed": seed, **task.changes, **contender.changes}
+        config = Config.read(self.base.model_dump() | changes, f"{contender.label} on {task.label}")
+        digest = data_digest(task.dataset, config.data_dir)
+        return Cell(config=config, rows=self.rows, data_digest=digest, judged_on=judged_on)
+
+
+def check(setting: Setting, tasks: Sequence[Task], contenders: Sequence[Contender], progress: Progress) -> None:
+    """Find every mistake before the first cell is run, and fetch what is missing once and not in every process."""
+    _no_repeats("dataset", [task.label for task in tasks])
+    _no_repeats("method", [contender.label for contender in contenders])
+    for contender in contenders:
+        method = algorithm(contender.method)
+        method.options.read(contender.options, f"options of {contender.method}")
+        if setting.base.protection == "ckks" and method.homomorphic is Homomorphic.PLAIN:
+            raise BadInput(
+                f"{method.title} cannot run encrypted: its server {method.homomorphic.value}. Compare with "
+                "--protection plaintext, or leave it out with --methods."
+            )
+    for task in tasks:
+        fetch_if_missing(task.dataset, setting.base.data_dir, progress)
+        federation_for(setting.cell(task, contenders[0], setting.base.seed))
+
+
+def _no_repeats(kind: str, labels: Sequence[str]) -> None:
+    if not labels:
+        raise BadInput(f"No {kind} is named. Give at least one.")
+    twice = [label for label in labels if labels.count(label) > 1]
+    if twice:
+        raise BadInput(f"The {kind} {twice[0]!r} is named more than once.")

@@ -1,0 +1,79 @@
+"""Tiny experiments the tests share."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from secure_sapefl.experiments.cells import Cell, CellResult, CellStore
+from secure_sapefl.experiments.runner import Runner, Step
+from secure_sapefl.experiments.setting import Setting
+
+TINY = {
+    "clients": 2,
+    "rounds": 2,
+    "participation": 1.0,
+    "partition": "iid",
+    "local_epochs": 1,
+    "protection": "plaintext",
+    "data_options": {"rows": 60, "classes": 3, "flip_y": 0.0},
+}
+
+
+@pytest.fixture
+def tiny() -> Callable[..., Setting]:
+    """Two clients, two rounds, sixty rows."""
+
+    def make(seeds: int = 1, rows: int | None = None, **changes: Any) -> Setting:
+        return Setting.of(TINY | changes, seeds, rows)
+
+    return make
+
+
+@pytest.fixture
+def runner(tmp_path: Path) -> Runner:
+    """In this process."""
+    return Runner(store=CellStore(tmp_path / "cells"), jobs=1)
+
+
+@pytest.fixture
+def calls(monkeypatch: pytest.MonkeyPatch) -> list[Cell]:
+    """Every cell that is computed from now on."""
+    from secure_sapefl.experiments import runner
+    from secure_sapefl.experiments.cells import run_cell
+
+    computed: list[Cell] = []
+
+    def counted(cell: Cell) -> CellResult:
+        computed.append(cell)
+        return run_cell(cell)
+
+    monkeypatch.setattr(runner, "run_cell", counted)
+    return computed
+
+
+@pytest.fixture
+def steps(runner: Runner) -> tuple[Runner, list[Step]]:
+    """A runner, and what it tells."""
+    told: list[Step] = []
+    return Runner(store=runner.store, jobs=1, on_step=told.append), told
+
+
+@pytest.fixture
+def result() -> Callable[..., CellResult]:
+    """A cell's outcome made up for tests of what is done with it."""
+
+    def make(*accuracy: float, **changes: Any) -> CellResult:
+        values = {
+            "accuracy": accuracy,
+            "auc": accuracy,
+            "trajectory": (accuracy,),
+            "client_names": tuple(f"c{i}" for i in range(len(accuracy))),
+            "source": "made up",
+            "partition": "iid",
+            "seconds": 1.0,
+        }
+        return CellResult(**(values | changes))
+
+    return make

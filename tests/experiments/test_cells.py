@@ -1,0 +1,131 @@
+"""What names a cell, and what its file gives back."""
+
+import json
+import math
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from secure_sapefl.engine.simulator import simulate
+from secure_sapefl.errors import BadInput, OutputFailed
+from secure_sapefl.experiments import cells
+from secure_sapefl.experiments.cells import Cell, CellResult, CellStore, federation_for, run_cell
+from secure_sapefl.experiments.setting import Contender, Setting, Task
+
+SYNTHETIC, FEDAVG = Task(dataset="synthetic"), Contender(method="fedavg")
+
+
+def cell_of(setting: Setting, contender: Contender = FEDAVG) -> Cell:
+    return setting.cell(SYNTHETIC, contender, 0)
+
+
+def test_a_cell_is_one_simulation(tiny: Callable[..., Setting]) -> None:
+    cell = cell_of(tiny())
+    result, reference = run_cell(cell), simulate(cell.config)
+    assert result.accuracy == reference.accuracy.per_client
+    assert result.trajectory[-1] == pytest.approx(result.accuracy, abs=1e-5)
+    assert len(result.trajectory) == 2
+
+
+def test_everything_that_changes_numbers_changes_the_name(tiny: Callable[..., Setting]) -> None:
+    cell = cell_of(tiny())
+    others = [
+        cell_of(tiny(lr=0.1)),
+        cell_of(tiny(rounds=3)),
+        cell_of(tiny(rows=50)),
+        cell_of(tiny(), Contender(method="fedprox")),
+        cell_of(tiny(), Contender(method="fedprox", options={"mu": 0.5})),
+        tiny().cell(SYNTHETIC, FEDAVG, 1),
+        replace(cell, judged_on="validation"),
+        replace(cell, division_seed=7),
+        replace(cell, data_digest="other rows"),
+    ]
+    assert len({each.digest for each in (cell, *others)}) == len(others) + 1
+
+
+def test_a_default_spelt_out_and_the_folder_of_the_data_do_not(tiny: Callable[..., Setting], tmp_path: Path) -> None:
+    plain, spelt = Contender(method="fedprox"), Contender(method="fedprox", options={"mu": 0.1})
+    assert cell_of(tiny(), plain).digest == cell_of(tiny(data_dir=tmp_path), spelt).digest
+
+
+def test_another_version_of_the_package_computes_anew(
+    tiny: Callable[..., Setting], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = cell_of(tiny()).digest
+    monkeypatch.setattr(cells, "__version__", "99")
+    assert cell_of(tiny()).digest != before
+
+
+def test_a_file_with_other_rows_is_another_cell(tiny: Callable[..., Setting], tmp_path: Path) -> None:
+    file, digests = tmp_path / "mine.npz", set()
+    for value in (0.0, 1.0):
+        np.savez(file, X=np.full((60, 2), value), y=np.arange(60) % 3)
+        setting = tiny(data_options={})
+        digests.add(setting.cell(Task(dataset=str(file)), FEDAVG, 0).digest)
+    assert len(digests) == 2
+
+
+def test_the_store_gives_back_what_it_was_given(tmp_path: Path, tiny: Callable[..., Setting]) -> None:
+    result = CellResult(
+        accuracy=(0.5, 1 / 3),
+        auc=(float("nan"), 0.25),
+        trajectory=((0.1, 0.2), (0.5, 0.33333)),
+        client_names=("a", "b"),
+        source="s",
+        partition="iid",
+        seconds=1.5,
+    )
+    store, cell = CellStore(tmp_path / "deep" / "cells"), cell_of(tiny())
+    assert store.load(cell) is None
+    store.save(cell, result)
+    again = store.load(cell)
+    assert again is not None
+    assert math.isnan(again.auc[0])
+    assert replace(again, auc=()) == replace(result, auc=())
+    assert json.loads(store.path(cell).read_text())["cell"]["config"]["method"] == "fedavg"
+
+
+@pytest.mark.parametrize("content", ["", "{", "[]", "{}", '{"result": {}}', '{"result": {"accuracy": 3}}'])
+def test_a_damaged_file_is_named_and_not_passed_over(
+    tmp_path: Path, tiny: Callable[..., Setting], content: str
+) -> None:
+    store, cell = CellStore(tmp_path), cell_of(tiny())
+    store.path(cell).write_text(content)
+    with pytest.raises(BadInput, match=r"fedavg-synthetic-\w+\.json is damaged .* Delete that file"):
+        store.load(cell)
+
+
+def test_a_folder_that_cannot_be_written_is_said(tmp_path: Path, tiny: Callable[..., Setting]) -> None:
+    (tmp_path / "file").write_text("")
+    cell = cell_of(tiny())
+    with pytest.raises(OutputFailed, match="Cannot write to"):
+        CellStore(tmp_path / "file" / "cells").save(cell, run_cell(cell))
+
+
+def test_another_seed_on_the_same_division_trains_the_same_clients(tiny: Callable[..., Setting]) -> None:
+    first, second = (replace(tiny().cell(SYNTHETIC, FEDAVG, seed), division_seed=0) for seed in (0, 1))
+    one, two = federation_for(first), federation_for(second)
+    assert all(np.array_equal(a.train.X, b.train.X) for a, b in zip(one.clients, two.clients, strict=True))
+    assert run_cell(first).trajectory != run_cell(second).trajectory
+
+
+def test_a_validation_cell_never_sees_a_test_row(tiny: Callable[..., Setting]) -> None:
+    judged_on_test = cell_of(tiny())
+    judged_on_validation = replace(judged_on_test, judged_on="validation")
+    tested = {row.tobytes() for client in federation_for(judged_on_test).clients for row in client.test.X}
+    seen = {
+        row.tobytes()
+        for client in federation_for(judged_on_validation).clients
+        for rows in (client.train, client.test)
+        for row in rows.X
+    }
+    assert tested
+    assert not tested & seen
+
+
+def test_fewer_rows(tiny: Callable[..., Setting]) -> None:
+    federation = federation_for(cell_of(tiny(rows=40)))
+    assert sum(len(client.train) + len(client.test) for client in federation.clients) == pytest.approx(40, abs=4)

@@ -1,0 +1,120 @@
+"""Finished cells are not computed again, whatever ended the run before."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from secure_sapefl.experiments import runner as runner_module
+from secure_sapefl.experiments.cells import Cell, CellResult, CellStore
+from secure_sapefl.experiments.runner import Runner, Step
+from secure_sapefl.experiments.setting import Contender, Setting, Task
+
+FEDAVG = Contender(method="fedavg")
+
+
+def cells_of(setting: Setting, count: int) -> list[Cell]:
+    return [setting.cell(Task(dataset="synthetic"), FEDAVG, seed) for seed in range(count)]
+
+
+def test_nothing_finished_is_computed_again(
+    tiny: Callable[..., Setting], steps: tuple[Runner, list[Step]], calls: list[Cell]
+) -> None:
+    runner, told = steps
+    cells = cells_of(tiny(), 3)
+    first = runner.run(cells[:2], "once")
+    second = runner.run([*cells, cells[0]], "twice")
+    assert [cell.config.seed for cell in calls] == [0, 1, 2]
+    assert all(second[digest] == result for digest, result in first.items())
+    assert [(step.done, step.total, step.found) for step in told] == [
+        *((1, 2, False), (2, 2, False)),
+        *((1, 3, True), (2, 3, True), (3, 3, False)),
+    ]
+    assert told[2].seconds_left is None
+    assert told[-1].seconds_left == 0
+
+
+def test_what_was_finished_before_a_failure_stays(
+    tiny: Callable[..., Setting], runner: Runner, monkeypatch: pytest.MonkeyPatch, result: Callable[..., CellResult]
+) -> None:
+    cells = cells_of(tiny(), 3)
+
+    def fails_at_the_second(cell: Cell) -> CellResult:
+        if cell.config.seed == 1:
+            raise RuntimeError("stopped")
+        return result(0.5)
+
+    monkeypatch.setattr(runner_module, "run_cell", fails_at_the_second)
+    with pytest.raises(RuntimeError, match="stopped"):
+        runner.run(cells, "once")
+    assert [runner.store.load(cell) is not None for cell in cells] == [True, False, False]
+
+
+def test_processes_side_by_side_give_the_same_numbers(tiny: Callable[..., Setting], tmp_path: Path) -> None:
+    cells = cells_of(tiny(), 2)
+    alone = Runner(store=CellStore(tmp_path / "alone"), jobs=1).run(cells, "alone")
+    together = Runner(store=CellStore(tmp_path / "together"), jobs=2).run(cells, "together")
+    assert {d: r.trajectory for d, r in alone.items()} == {d: r.trajectory for d, r in together.items()}
+
+
+COMMAND = (
+    "-m", "secure_sapefl", "compare", "--methods", "local,fedavg,fedprox", "--seeds", "2", "--clients", "2",
+    "--partition", "iid", "--local-epochs", "1", "--data-option", "rows=60", "--data-option", "classes=3",
+)  # fmt: skip
+
+
+def test_a_comparison_killed_in_the_middle_goes_on(tmp_path: Path) -> None:
+    """SIGKILL after two of six cells: those two files stay as they are, and only the others are computed."""
+    command = [sys.executable, *COMMAND, "--rounds", "40", "--jobs", "1", "--out", str(tmp_path / "out")]
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    cells = tmp_path / "out" / "cells"
+    process = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        while process.poll() is None and len(list(cells.glob("*.json"))) < 2:
+            time.sleep(0.005)
+    finally:
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+    finished = {path: path.stat().st_mtime_ns for path in cells.glob("*.json")}
+    assert 2 <= len(finished) < 6
+    assert not (tmp_path / "out" / "comparison.json").exists()
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert {path: path.stat().st_mtime_ns for path in finished} == finished
+    assert done.stderr.count("found finished") == len(finished)
+    assert len(list(cells.glob("*.json"))) == 6
+
+
+@pytest.mark.slow
+def test_workers_end_with_a_killed_comparison(tmp_path: Path) -> None:
+    command = [sys.executable, *COMMAND, "--rounds", "3000", "--jobs", "2", "--out", str(tmp_path / "out")]
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
+    try:
+        while process.poll() is None and len(_session(process.pid)) < 3:
+            time.sleep(0.05)
+    finally:
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+    for _ in range(600):
+        if not _session(process.pid):
+            return
+        time.sleep(0.1)
+    pytest.fail(f"still running: {_session(process.pid)}")
+
+
+def _session(leader: int) -> list[int]:
+    """Processes of the session that ``leader`` opened."""
+    found = []
+    for entry in Path("/proc").glob("[0-9]*"):
+        try:
+            fields = (entry / "stat").read_text().rpartition(")")[2].split()
+        except OSError:
+            continue
+        if int(fields[3]) == leader and fields[0] != "Z":
+            found.append(int(entry.name))
+    return found
