@@ -1,11 +1,11 @@
 """Every error this package raises on purpose. None of them ever carries key material.
 
-    CryptoError
-    ├── ParametersRejected   what was asked would overflow, lose precision or fall under 128 bits
-    ├── ValueRejected        a vector outside the bound, not finite, or of the wrong length; refused before encryption
-    ├── FrameRejected        a message that is malformed, foreign, replayed or badly signed; names sender and round
-    ├── AggregateRejected    the server's sum is not the one it claims, or the claim breaks the site's rules
-    └── KeyRejected          a key file that is missing, readable by others, damaged, or opened with a wrong passphrase
+CryptoError
+├── ParametersRejected   what was asked would overflow, lose precision or fall under 128 bits
+├── ValueRejected        a vector outside the bound, not finite, or of the wrong length; refused before encryption
+├── FrameRejected        a message that is malformed, foreign, replayed or badly signed; names sender and round
+├── AggregateRejected    the server's sum is not the one it claims, or the claim breaks the site's rules
+└── KeyRejected          a key file that is missing, readable by others, damaged, or opened with a wrong passphrase
 """
 
 

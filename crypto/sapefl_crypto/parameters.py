@@ -17,7 +17,7 @@ the same numbers give in the clear, and a decryption carries no trace of the noi
 import hashlib
 import math
 import struct
-from dataclasses import astuple, dataclass
+from dataclasses import astuple, dataclass, replace
 from typing import Final
 
 import numpy as np
@@ -59,12 +59,18 @@ class Parameters:
     @classmethod
     def exact(cls, *, max_clients: int = 128, max_abs_value: float = 8.0, ring_degree: int = 4096) -> "Parameters":
         """A plan whose sums decrypt exactly: as many weight bits as leave a grid of 2^-20, and never fewer than six."""
-        for weight_bits in _WEIGHT_BITS_FOR_EXACT:
-            common = {"max_clients": max_clients, "weight_bits": weight_bits, "ring_degree": ring_degree}
-            finest = cls(max_abs_value=max_abs_value, precision=1.0, **common).finest_grid_bits
-            if finest >= _WANTED_GRID_BITS or weight_bits == _WEIGHT_BITS_FOR_EXACT[-1]:
-                break
-        return cls(max_abs_value=max_abs_value, precision=2.0**-finest, grid_bits=max(finest, 1), **common)
+        plans = [
+            cls(
+                max_clients=max_clients,
+                max_abs_value=max_abs_value,
+                weight_bits=bits,
+                precision=1.0,
+                ring_degree=ring_degree,
+            )
+            for bits in _WEIGHT_BITS_FOR_EXACT
+        ]
+        plan = next((plan for plan in plans if plan.finest_grid_bits >= _WANTED_GRID_BITS), plans[-1])
+        return replace(plan, grid_bits=max(plan.finest_grid_bits, 1), precision=0.5**plan.finest_grid_bits)
 
     @property
     def finest_grid_bits(self) -> int:
@@ -189,7 +195,7 @@ def _check_security(ring_degree: int) -> None:
 
 
 def _check_budget(params: Parameters) -> None:
-    if params.grid_bits > params.finest_grid_bits:
+    if params.grid_bits and params.grid_bits > params.finest_grid_bits:
         raise ParametersRejected(
             f"{params.max_clients} clients and {params.weight_bits} weight bits allow exact sums on a grid of "
             f"2^-{params.finest_grid_bits} at the finest, not 2^-{params.grid_bits}. Use Parameters.exact to plan one."

@@ -175,7 +175,7 @@ def _describe(file: Path) -> dict[str, str | int | float]:
 def _new_cohort_key(study: str, max_clients: int, max_abs_value: float) -> KeyRecord:
     from sapefl_crypto import CohortKey, Parameters
 
-    parameters = Parameters(max_clients=max_clients, max_abs_value=max_abs_value)
+    parameters = Parameters.exact(max_clients=max_clients, max_abs_value=max_abs_value)
     secret = Secret(CohortKey.generate(parameters).export_secret())
     return cohort_record(secret, study=study, parameters=asdict(parameters))
 

@@ -28,7 +28,7 @@ class Plaintext:
     params: Parameters
 
     def codec(self) -> Codec:
-        return PlaintextCodec(self.params.max_abs_value)
+        return PlaintextCodec(self.params)
 
     def adders(self, study: Study) -> AdderFactory:
         return partial(_adder, PlaintextAdder, self.params, study)
@@ -60,7 +60,7 @@ Protection = Plaintext | Ckks
 
 def protection_for(name: ProtectionName, algorithm: Algorithm, cohort: int, workers: int | None) -> Protection:
     """The protection asked for, never a weaker one. A method that sends nothing has nothing to protect."""
-    params = Parameters(max_clients=max(cohort, 2))
+    params = Parameters.exact(max_clients=max(cohort, 2))
     if name == "plaintext" or algorithm.homomorphic is Homomorphic.SILENT:
         return Plaintext(params)
     if algorithm.homomorphic is Homomorphic.PLAIN:

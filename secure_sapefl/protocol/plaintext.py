@@ -1,7 +1,7 @@
 """The encrypted path's twin without encryption, for research speed. Nothing here protects anything.
 
-Weights are quantised exactly as `sapefl_crypto.Aggregator` quantises them, and the same bound on updates holds, so that
-a plaintext run and an encrypted one differ by the CKKS error alone.
+Weights are quantised as `sapefl_crypto.Aggregator` quantises them, updates are rounded to the same grid and held to the
+same bound. Under an exact plan (`Parameters.exact`) a plaintext run and an encrypted one give the same bits.
 """
 
 import struct
@@ -22,14 +22,16 @@ _MAGIC = b"SPLN"
 class PlaintextCodec:
     """Says what it does: whoever holds these bytes reads them."""
 
-    max_abs_value: float
+    params: Parameters
 
     def encrypt(self, vector: Vector, *, study: str, round_index: int, sender: str) -> bytes:
-        if not within(vector, self.max_abs_value):
+        bound = self.params.max_abs_value
+        if not within(vector, bound):
             raise ValueRejected(
-                f"Site {sender!r}, round {round_index}: an update must be finite and within ±{self.max_abs_value:g}."
+                f"Site {sender!r}, round {round_index}: an update must be finite and within ±{bound:g}."
             )
-        return pack(vector, study=study, round_index=round_index, sender=sender)
+        on_grid = self.params.on_grid(vector.astype(np.float64)).astype(np.float32)
+        return pack(on_grid, study=study, round_index=round_index, sender=sender)
 
     def decrypt(self, aggregate: bytes, *, study: str, round_index: int) -> Vector | None:
         _, mean = unpack(aggregate, study=study, round_index=round_index)

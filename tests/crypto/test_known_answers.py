@@ -26,15 +26,15 @@ def answers() -> dict[str, Any]:
 @pytest.fixture
 def weighted(stored_key: CohortKey) -> Aggregate:
     agg = Aggregator(stored_key.params, **ABOUT, length=5, max_score=4.0)
-    agg.add((VECTORS / "anna.frame").read_bytes(), 1.0)
-    agg.add((VECTORS / "bert.frame").read_bytes(), 3.0)
+    agg.add((VECTORS / "a.frame").read_bytes(), 1.0)
+    agg.add((VECTORS / "b.frame").read_bytes(), 3.0)
     return agg.finish()
 
 
 @pytest.fixture
 def hidden(stored_key: CohortKey) -> Aggregate:
     agg = HiddenAggregator(stored_key.params, **ABOUT, length=5)
-    for sender in ("anna", "bert"):
+    for sender in ("a", "b"):
         agg.add((VECTORS / f"{sender}.hidden").read_bytes())
     return agg.finish()
 
@@ -54,10 +54,10 @@ def test_stored_frames_still_add_up_to_the_same_bytes_and_numbers(
     mean = stored_key.decrypt(aggregate, **ABOUT)
     assert mean is not None
     assert mean == pytest.approx(answers["means"][kind], rel=2.0**-23, abs=1e-12)
-    by_hand = [-0.5, -0.25, 2.28125, -4.0, 7.5e-4]  # (1·anna + 3·bert) / 4
+    by_hand = [-0.5, -0.25, 2.28125, -4.0, 7.5e-4]  # (1·a + 3·b) / 4
     assert mean == pytest.approx(by_hand, abs=1e-6)
 
 
 def test_a_stored_envelope_still_opens(stored_key: CohortKey) -> None:
-    opened = stored_key.open((VECTORS / "anna.sealed").read_bytes(), **ABOUT, sender="anna")
+    opened = stored_key.open((VECTORS / "a.sealed").read_bytes(), **ABOUT, sender="a")
     assert np.array_equal(opened, np.array([1.0, -2.5, 0.125, 8.0, 0.0], np.float32))

@@ -18,7 +18,7 @@ ABOUT = {"study": "s", "round_index": 3}
 def test_it_says_what_the_encrypted_path_says(key: CohortKey, seed: int, scores: list[float]) -> None:
     """Same weights to the last integer, same mean to the error the parameters promise."""
     updates = np.random.default_rng(seed).uniform(-8, 8, (len(scores), 20)).astype(np.float32)
-    codec = PlaintextCodec(8.0)
+    codec = PlaintextCodec(PARAMS)
     clear = PlaintextAdder(PARAMS, **ABOUT, length=20, max_score=2.0)
     hidden = Aggregator(PARAMS, **ABOUT, length=20, max_score=2.0)
     for name, update, score in zip("abcd", updates, scores, strict=False):
@@ -50,7 +50,7 @@ def test_any_other_bytes_are_one_kind_of_error(data: bytes) -> None:
 
 
 def test_a_sealed_model_does_not_pass_for_another_sites() -> None:
-    codec = PlaintextCodec(8.0)
+    codec = PlaintextCodec(PARAMS)
     blob = codec.seal(np.ones(3, np.float32), **ABOUT, sender="a")
     with pytest.raises(FrameRejected, match="'a'"):
         codec.open(blob, **ABOUT, sender="b")

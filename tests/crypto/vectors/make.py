@@ -16,8 +16,8 @@ from sapefl_crypto import Aggregate, Aggregator, CohortKey, HiddenAggregator, Pa
 
 HERE = Path(__file__).parent
 ABOUT = {"study": "known answers", "round_index": 7}
-VECTORS = {"anna": [1.0, -2.5, 0.125, 8.0, 0.0], "bert": [-1.0, 0.5, 3.0, -8.0, 1e-3]}
-SCORES = {"anna": 1.0, "bert": 3.0}
+VECTORS = {"a": [1.0, -2.5, 0.125, 8.0, 0.0], "b": [-1.0, 0.5, 3.0, -8.0, 1e-3]}
+SCORES = {"a": 1.0, "b": 3.0}
 MAX_SCORE = 4.0
 
 
@@ -32,8 +32,8 @@ def main() -> None:
         weighted.add(frame, score)
         weighed = key.encrypt_weighted(vector, score=score, max_score=MAX_SCORE, **ABOUT, sender=sender)
         hidden.add(store(f"{sender}.hidden", weighed))
-    anna = np.array(VECTORS["anna"], np.float32)
-    store("anna.sealed", key.seal(anna, **ABOUT, sender="anna"))
+    vector = np.array(VECTORS["a"], np.float32)
+    store("a.sealed", key.seal(vector, **ABOUT, sender="a"))
     aggregates = {"weighted": weighted.finish(), "hidden": hidden.finish()}
     answers = {name: mean_of(key, aggregate) for name, aggregate in aggregates.items()}
     digests = {name: aggregate.digest for name, aggregate in aggregates.items()}
