@@ -11,6 +11,7 @@ class Purpose(IntEnum):
     GENERATE = 1
     PARTITION = 2
     SPLIT = 3
+    SAMPLE = 4
 
 
 def stream(seed: int, purpose: Purpose, *key: int) -> np.random.Generator:

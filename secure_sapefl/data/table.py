@@ -1,6 +1,6 @@
 """A dataset before it is divided: raw rows, labels, and what must stay together."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -32,6 +32,20 @@ class Table:
 
     def __len__(self) -> int:
         return len(self.y)
+
+    def sample(self, rows: int, rng: np.random.Generator) -> "Table":
+        """A random part of at most ``rows`` rows, in the order of the whole; segments come whole or not at all."""
+        if rows >= len(self):
+            return self
+        units = Units.of(self)
+        order = rng.permutation(len(units))
+        kept = order[np.cumsum(units.size[order]) <= rows]
+        chosen = np.isin(units.of_row, kept)
+        parts = {
+            name: None if (values := getattr(self, name)) is None else values[chosen]
+            for name in ("X", "y", "group", "segment", "split")
+        }
+        return replace(self, **parts, source=f"{self.source}, a random {int(chosen.sum()):,} of them")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from secure_sapefl.data import DATASETS, build_federation
+from secure_sapefl.data.table import Table
 from secure_sapefl.errors import BadInput, UnknownName
 
 ARGUMENTS = {"clients": 20, "partition": "dirichlet", "kappa": 0.3, "seed": 7}
@@ -41,6 +42,31 @@ def test_the_same_arguments_give_the_same_federation_and_another_seed_another():
 def test_no_row_is_in_two_places():
     rows = np.concatenate([side.X for client in synthetic().clients for side in (client.train, client.test)])
     assert len(np.unique(rows, axis=0)) == len(rows) == 10_000
+
+
+def test_a_part_of_the_rows_is_a_part_and_says_so():
+    federation = synthetic(rows=600)
+    assert federation.class_counts().sum() == 600
+    assert "a random 600 of them" in federation.source
+    whole = {row.tobytes() for client in synthetic().clients for side in (client.train, client.test) for row in side.X}
+    assert all(row.tobytes() in whole for client in federation.clients for row in client.train.X)
+    assert synthetic(rows=10**9).source == synthetic().source
+
+
+def test_a_part_keeps_segments_whole():
+    prepare = lambda train, test: (train, test)  # noqa: E731
+    segment = np.repeat(np.arange(40), 5)
+    table = Table(
+        X=np.arange(200.0)[:, None],
+        y=segment % 2,
+        class_names=("a", "b"),
+        source="here",
+        prepare=prepare,
+        segment=segment,
+    )
+    part = table.sample(102, np.random.default_rng(0))
+    assert len(part) == 100
+    assert set(np.bincount(part.segment)) == {0, 5}
 
 
 def test_synthetic_options():
