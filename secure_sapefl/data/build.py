@@ -37,8 +37,9 @@ def build_federation(
     """Divide ``dataset``, a registered name or the path of an .npz or .csv file, among clients.
 
     ``partition`` None means natural where the data has groups, else Dirichlet; ``clients`` None means every group, or
-    20 where clients are made up. ``rows`` takes a random part of the data, for quick runs. The same arguments and the same data give the same federation. A registered dataset
-    that is not on this machine is downloaded into the cache; ``progress`` hears of it.
+    20 where clients are made up. ``rows`` takes a random part of the data, for quick runs. The same arguments and the
+    same data give the same federation. A registered dataset that is not on this machine is downloaded into the cache;
+    ``progress`` hears of it.
     """
     _check(clients=clients, partition=partition, kappa=kappa, seed=seed)
     table = load_table(

@@ -41,11 +41,19 @@ class Table:
         order = rng.permutation(len(units))
         kept = order[np.cumsum(units.size[order]) <= rows]
         chosen = np.isin(units.of_row, kept)
-        parts = {
-            name: None if (values := getattr(self, name)) is None else values[chosen]
-            for name in ("X", "y", "group", "segment", "split")
-        }
-        return replace(self, **parts, source=f"{self.source}, a random {int(chosen.sum()):,} of them")
+        return replace(
+            self,
+            X=self.X[chosen],
+            y=self.y[chosen],
+            source=f"{self.source}, a random {int(chosen.sum()):,} of them",
+            group=_part(self.group, chosen),
+            segment=_part(self.segment, chosen),
+            split=_part(self.split, chosen),
+        )
+
+
+def _part(values: NDArray[np.int64] | None, chosen: NDArray[np.bool_]) -> NDArray[np.int64] | None:
+    return None if values is None else values[chosen]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
