@@ -33,6 +33,9 @@ MAIN_OPTIONS: Final[Mapping[str, MainOption]] = MappingProxyType(
         "perfedavg": MainOption(name="inner_lr", values=(0.01, 0.05, 0.2)),
         "fedprox": MainOption(name="mu", values=(0.01, 0.1, 1.0)),
         "ditto": MainOption(name="strength", values=(0.1, 1.0, 2.0)),
+        "fedacs": MainOption(name="strength", values=(0.01, 0.1, 1.0)),
+        "lcfed": MainOption(name="cluster_pull", values=(0.1, 0.5, 2.0)),
+        "fedafk": MainOption(name="transfer", values=(0.1, 0.3, 0.6)),
         "fedas": MainOption(name="alignment_lr", values=(0.003, 0.01, 0.03)),
         "sapefl": MainOption(name="anchor_strength", values=(0.3, 1.0, 3.0)),
     }
