@@ -24,6 +24,7 @@ class Purpose(IntEnum):
     ALIGNMENT_BATCHES = 10
     FISHER_BATCHES = 11
     FIRST_CLUSTER = 12
+    ANCHOR_ROWS = 13
 
 
 def stream(seed: int, purpose: Purpose, *, round_index: int = 0, site: int = 0) -> np.random.Generator:

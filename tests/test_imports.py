@@ -33,7 +33,13 @@ FORBIDDEN = {  # folder or module: what it must not import, however deep inside 
         "secure_sapefl.engine",
         "secure_sapefl.algorithms",
     },
-    "secure_sapefl.algorithms": {"secure_sapefl.protocol", "secure_sapefl.engine", "sapefl_crypto"},
+    "secure_sapefl.algorithms": {
+        "secure_sapefl.protocol",
+        "secure_sapefl.engine",
+        "secure_sapefl.privacy",
+        "sapefl_crypto",
+    },
+    "secure_sapefl.privacy": {"secure_sapefl.engine", "secure_sapefl.data", "sapefl_crypto"},
     "secure_sapefl.protocol": {"secure_sapefl.engine", "secure_sapefl.deploy", "secure_sapefl.data"},
     "secure_sapefl.engine": {"secure_sapefl.cli", "secure_sapefl.deploy", "secure_sapefl.experiments"},
 }

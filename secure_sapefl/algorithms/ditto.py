@@ -8,6 +8,7 @@ averaged by n_c, as for every other method.
 from pydantic import Field
 
 from secure_sapefl.algorithms.base import Algorithm, Contribution, Homomorphic, SiteGroup, personal_state
+from secure_sapefl.algorithms.releases import one_update
 from secure_sapefl.config import Settings
 from secure_sapefl.streams import Purpose
 
@@ -24,7 +25,7 @@ def site_round(group: SiteGroup, options: DittoOptions) -> Contribution:
         theta_local = group.train_local()
     with group.clock.phase("personal"):
         objective = group.proximal(group.theta_global, options.strength)
-        theta_personal = group.train(group.state["theta_personal"], objective, Purpose.LOCAL_BATCHES)
+        theta_personal = group.train(group.state["theta_personal"], objective, Purpose.LOCAL_BATCHES, leaves=False)
     return Contribution(
         state={"theta_personal": theta_personal}, update=theta_local - group.theta_global, score=group.row_counts
     )
@@ -39,5 +40,6 @@ ALGORITHM = Algorithm(
     site_round=site_round,
     personal_models=lambda group, _: group.state["theta_personal"],
     score_bound=lambda facts: float(facts.largest_site),
+    releases=one_update,
     options=DittoOptions,
 )

@@ -18,6 +18,7 @@ from pydantic import Field
 from torch import Tensor
 
 from secure_sapefl.algorithms.base import Algorithm, Contribution, Homomorphic, SiteGroup, personal_state
+from secure_sapefl.algorithms.releases import PrivateTraining, Releases
 from secure_sapefl.config import Settings
 from secure_sapefl.sape.similarity import weight_similarity
 from secure_sapefl.streams import Purpose
@@ -85,4 +86,7 @@ ALGORITHM = Algorithm(
     relays_models=True,
     peers_from="everyone",
     options=FedAcsOptions,
+    releases=lambda _, epochs: Releases(
+        trainings=(PrivateTraining(Purpose.LOCAL_BATCHES, "theta_personal", epochs),), free=("similarity_score",)
+    ),
 )

@@ -19,6 +19,7 @@ from torch import Tensor
 from torch.linalg import vecdot
 
 from secure_sapefl.algorithms.base import Algorithm, Contribution, Homomorphic, SiteGroup, personal_state
+from secure_sapefl.algorithms.releases import NotPrivate
 from secure_sapefl.config import Settings
 from secure_sapefl.streams import Purpose
 from secure_sapefl.training.objective import LocalLoss
@@ -81,4 +82,5 @@ ALGORITHM = Algorithm(
     personal_models=lambda group, _: group.state["theta_personal"],
     score_bound=lambda facts: float(facts.largest_site),
     options=FedAfkOptions,
+    releases=NotPrivate("its mixing coefficient follows from unclipped gradients of whole batches."),
 )

@@ -1,6 +1,7 @@
 """FedAvg (McMahan et al., AISTATS 2017): average locally trained copies of one model, weighted by n_c."""
 
 from secure_sapefl.algorithms.base import Algorithm, Contribution, Homomorphic, NoOptions, SiteGroup, no_state
+from secure_sapefl.algorithms.releases import one_update
 
 
 def site_round(group: SiteGroup, _: NoOptions) -> Contribution:
@@ -19,4 +20,5 @@ ALGORITHM = Algorithm(
     site_round=site_round,
     personal_models=lambda group, _: group.everywhere(group.theta_global),
     score_bound=lambda facts: float(facts.largest_site),
+    releases=one_update,
 )

@@ -7,6 +7,7 @@ authors' code. Stragglers that return fewer epochs are not modelled: every site 
 from pydantic import Field
 
 from secure_sapefl.algorithms.base import Algorithm, Contribution, Homomorphic, SiteGroup, no_state
+from secure_sapefl.algorithms.releases import one_update
 from secure_sapefl.config import Settings
 from secure_sapefl.streams import Purpose
 
@@ -34,5 +35,6 @@ ALGORITHM = Algorithm(
     site_round=site_round,
     personal_models=lambda group, _: group.everywhere(group.theta_global),
     score_bound=lambda facts: float(facts.largest_site),
+    releases=one_update,
     options=FedProxOptions,
 )

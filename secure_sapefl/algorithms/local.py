@@ -1,13 +1,14 @@
 """Local-only: every site trains alone. The floor any collaboration has to beat."""
 
 from secure_sapefl.algorithms.base import Algorithm, Contribution, Homomorphic, NoOptions, SiteGroup, personal_state
+from secure_sapefl.algorithms.releases import nothing
 from secure_sapefl.streams import Purpose
 from secure_sapefl.training.objective import LocalLoss
 
 
 def site_round(group: SiteGroup, _: NoOptions) -> Contribution:
     with group.clock.phase("local"):
-        theta = group.train(group.state["theta_personal"], LocalLoss(), Purpose.LOCAL_BATCHES)
+        theta = group.train(group.state["theta_personal"], LocalLoss(), Purpose.LOCAL_BATCHES, leaves=False)
     return Contribution(state={"theta_personal": theta})
 
 
@@ -19,5 +20,6 @@ ALGORITHM = Algorithm(
     initial_state=personal_state,
     site_round=site_round,
     personal_models=lambda group, _: group.state["theta_personal"],
+    releases=nothing,
     score_bound=lambda _: 1.0,
 )

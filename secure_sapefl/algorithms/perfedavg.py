@@ -20,6 +20,7 @@ from pydantic import Field
 from torch import Tensor
 
 from secure_sapefl.algorithms.base import Algorithm, Contribution, Homomorphic, SiteGroup, no_state
+from secure_sapefl.algorithms.releases import NotPrivate
 from secure_sapefl.config import Settings
 from secure_sapefl.streams import Purpose
 from secure_sapefl.training.objective import Batch, LocalLoss
@@ -85,4 +86,7 @@ ALGORITHM = Algorithm(
     personal_models=adapted,
     score_bound=lambda _: 1.0,
     options=PerFedAvgOptions,
+    releases=NotPrivate(
+        "its steps differentiate through another step on the same records, which per-record clipping does not bound."
+    ),
 )

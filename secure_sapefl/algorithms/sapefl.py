@@ -1,5 +1,6 @@
 """SAPE-FL, the paper's form: dual anchors, peers weighed by similarity, scores that weigh the global step."""
 
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 from typing import Literal
@@ -10,6 +11,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from secure_sapefl.algorithms.base import Algorithm, Contribution, Homomorphic, SiteGroup, personal_state
+from secure_sapefl.algorithms.releases import PrivateQuery, PrivateTraining, Releases
 from secure_sapefl.config import Settings
 from secure_sapefl.sape.anchors import PeerAnchors, peer_anchors
 from secure_sapefl.sape.objective import Anchors, CosineAnchored, ProximalAnchored
@@ -71,14 +73,31 @@ def similarities(group: SiteGroup, options: SapeOptions) -> Tensor:
 
 
 def _output_part(group: SiteGroup, options: SapeOptions) -> Tensor:
-    """Eq. 10 for the pairs (site, peer) that exist: each peer model reads the rows of all its sites in one product.
+    """Eq. 10; in a private study of all rows, and noised before anything is made of it."""
+    if group.private is None:
+        rows = group.sample_rows(options.similarity_batch, Purpose.SIMILARITY_ROWS)
+        return _compared(group, *rows, options.output_form)
+    rows = group.sample_rows(max(group.shard.sizes), Purpose.SIMILARITY_ROWS)
+    exact = _compared(group, *rows, "per_sample")
+    return group.private.similarities(exact, group.peers.received, group.shard.sizes, Purpose.SIMILARITY_ROWS)
+
+
+def _compared(group: SiteGroup, x: Tensor, present: Tensor, form: OutputForm) -> Tensor:
+    """Eq. 10 for the pairs (site, peer) that exist."""
+    own_outputs = group.trainer.model.outputs(group.state["theta_personal"], x)
+    similarity = own_outputs.new_zeros(group.peers.received.shape)
+    for sites, peers, answers in compared_answers(group, x):
+        similarity[sites, peers] = output_similarity(own_outputs[sites], answers, present[sites], form)
+    return similarity
+
+
+def compared_answers(group: SiteGroup, x: Tensor) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
+    """f(theta_j, D_c) on ``x`` [G, m, ...] for the pairs (site c, peer j) that exist, in chunks of peers: sites [J', n],
+    peers [J', 1] and answers [J', n, m, K]. Each peer model reads the rows of all its sites in one product.
 
     Peers are taken in order of how many sites received them, so that the padding inside a chunk stays small.
     """
     model, peers = group.trainer.model, group.peers
-    x, present = group.sample_rows(options.similarity_batch, Purpose.SIMILARITY_ROWS)
-    own_outputs = model.outputs(group.state["theta_personal"], x)
-    similarity = own_outputs.new_zeros(peers.received.shape)
     sites_of = [torch.nonzero(column).squeeze(1) for column in peers.received.cpu().T]
     order = sorted((j for j, sites in enumerate(sites_of) if len(sites)), key=lambda j: len(sites_of[j]), reverse=True)
     while order:
@@ -87,9 +106,7 @@ def _output_part(group: SiteGroup, options: SapeOptions) -> Tensor:
         now, order = order[:chunk], order[chunk:]
         sites = _padded([sites_of[j] for j in now]).to(x.device)
         answers = model.outputs(peers.models[now], x[sites].flatten(1, 2)).unflatten(1, (most, -1))
-        alike = output_similarity(own_outputs[sites], answers, present[sites], options.output_form)
-        similarity[sites, torch.tensor(now, device=sites.device).unsqueeze(1)] = alike
-    return similarity
+        yield sites, torch.tensor(now, device=sites.device).unsqueeze(1), answers
 
 
 def _padded(rows: list[Tensor]) -> Tensor:
@@ -116,8 +133,41 @@ def dual_anchored(group: SiteGroup, options: SapeOptions, start: Tensor, peer_an
     if options.anchoring == "cosine":
         return CosineAnchored(anchors, options.influence, options.output_form)
     own = group.outputs(start) if reads_data else None
-    fixed = anchors.coefficients(start, own, group.present, options.influence, options.output_form)
+    fixed = _fixed_coefficients(group, options, anchors, start, own)
     return ProximalAnchored(replace(anchors, strength=anchors.strength * fixed))
+
+
+def _fixed_coefficients(
+    group: SiteGroup, options: SapeOptions, anchors: Anchors, start: Tensor, own: Tensor | None
+) -> Tensor:
+    """S of Eq. 6 as the round begins. Its output part reads records: in a private study it is a release of its own."""
+    private = group.private
+    if private is None:
+        return anchors.coefficients(start, own, group.present, options.influence, options.output_form)
+
+    def noised(exact: Tensor) -> Tensor:
+        return private.similarities(exact, anchors.strength > 0, group.shard.sizes, Purpose.ANCHOR_ROWS)
+
+    return anchors.coefficients(start, own, group.present, options.influence, "per_sample", noised)
+
+
+def releases(options: SapeOptions, local_epochs: int) -> Releases:
+    """Both trainings by DP-SGD; the vector of output similarities once, for anchor, filter and score alike."""
+    queries = [PrivateQuery(Purpose.SIMILARITY_ROWS, "similarity_score")]
+    if options.anchoring == "proximal" and options.anchor_strength > 0:
+        queries.append(PrivateQuery(Purpose.ANCHOR_ROWS, "theta_personal"))
+    return Releases(
+        trainings=(
+            PrivateTraining(Purpose.LOCAL_BATCHES, "update", local_epochs),
+            PrivateTraining(Purpose.PERSONAL_BATCHES, "theta_personal", options.personal_epochs or local_epochs),
+        ),
+        queries=tuple(queries) if options.influence > 0 else (),
+        free=() if options.influence > 0 else ("similarity_score",),
+        notes=(
+            "Output similarities are means over all rows of one cosine a record (per_sample), whatever output_form and "
+            "similarity_batch say: only then is one record's effect bounded by 1 / n.",
+        ),
+    )
 
 
 ALGORITHM = Algorithm(
@@ -131,4 +181,5 @@ ALGORITHM = Algorithm(
     score_bound=lambda facts: float(max(facts.most_peers, 1)),
     relays_models=True,
     options=SapeOptions,
+    releases=releases,
 )

@@ -41,12 +41,23 @@ def _rows(summary: dict[str, Any]) -> list[tuple[str, str]]:
         ),
         ("seconds", f"{seconds['total']:.1f} in all: " + ", ".join(f"{k} {v:.1f}" for v, k in slowest)),
     ]
+    if summary["privacy"]:
+        rows.append(("differential privacy", _privacy(summary["privacy"])))
     if summary["skipped_rounds"]:
         rows.append(("global model unchanged", f"in rounds {', '.join(str(r + 1) for r in summary['skipped_rounds'])}"))
     if summary["refused"]:
         names = sorted({r["site"] for r in summary["refused"]})
         rows.append(("left out", f"{len(summary['refused'])} times: {', '.join(names)}"))
     return rows
+
+
+def _privacy(privacy: dict[str, Any]) -> str:
+    spent = (
+        f"ε {privacy['epsilon_max']:.3g} of {privacy['epsilon_budget']:g} at δ {privacy['delta']:g}, the most a site"
+    )
+    stopped = sorted({one["site"] for one in privacy["stopped"]})
+    sat_out = f"; sat out: {', '.join(stopped)}" if stopped else ""
+    return f"{spent} spent on all its messages; accuracy and AUC themselves are exact{sat_out}"
 
 
 def _spread(value: dict[str, Any]) -> str:

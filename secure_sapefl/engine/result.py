@@ -95,6 +95,7 @@ class Result:
     parameters: int
     rounds: tuple[RoundRecord, ...]
     similarity_matrix: list[list[float | None]] = field(default_factory=list)
+    privacy: Mapping[str, Any] | None = None
 
     @property
     def accuracy(self) -> Spread:
@@ -133,7 +134,7 @@ class Result:
             "global_accuracy": self.global_accuracy.to_json(),
             "bytes": {**mean.to_json(), "update_bytes_per_parameter": mean.update / self.parameters},
             "seconds": self.seconds(),
-            "privacy": None,
+            "privacy": None if self.privacy is None else dict(self.privacy),
             "skipped_rounds": self.skipped_rounds,
             "refused": [
                 {"round": record.round_index, "site": r.site, "reason": r.reason}

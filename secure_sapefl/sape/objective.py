@@ -7,7 +7,7 @@ round and multiplies ||theta - anchor||^2. The anchors stand still, so their out
 once a round, and the gradient of every term that reads no data is in closed form (`Pull`).
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Self
 
@@ -54,14 +54,23 @@ class Anchors:
         return vartheta(theta.unsqueeze(1), self.theta)
 
     def coefficients(
-        self, theta: Tensor, outputs: Tensor | None, present: Tensor, influence: float, form: OutputForm
+        self,
+        theta: Tensor,
+        outputs: Tensor | None,
+        present: Tensor,
+        influence: float,
+        form: OutputForm,
+        released: Callable[[Tensor], Tensor] = lambda exact: exact,
     ) -> Tensor:
-        """S of Eq. 6 between ``theta`` [G, P] and every anchor, on all rows of each site, [G, A]."""
+        """S of Eq. 6 between ``theta`` [G, P] and every anchor, on all rows of each site, [G, A].
+
+        ``released`` stands between the similarities of outputs, which read records, and all that is made of them.
+        """
 
         def unlike_outputs() -> Tensor:
             assert outputs is not None
             assert self.outputs is not None
-            return 1 - output_similarity(outputs, self.outputs.movedim(2, 0), present, form).T
+            return 1 - released(output_similarity(outputs, self.outputs.movedim(2, 0), present, form).T)
 
         return combined(influence, unlike_outputs, lambda: self.unlike(theta))
 

@@ -1,0 +1,80 @@
+"""What of a site's records leaves it in a round, said by the method itself, so that somebody can pay for it.
+
+A method whose training goes through `SiteGroup.train` names each training whose result leaves, and each question it
+asks about all records at once. What stays at the site (Ditto's personal model, a fine-tuned copy) needs no noise. A
+method that reads records in any other way says why it has no private form.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final, Protocol
+
+from torch import Tensor
+
+from secure_sapefl.config import Settings
+from secure_sapefl.models import Model
+from secure_sapefl.streams import Purpose
+from secure_sapefl.training.objective import Objective
+from secure_sapefl.training.plan import Shard
+
+
+@dataclass(frozen=True, slots=True)
+class PrivateTraining:
+    """A training whose result leaves the site in the message field ``pays_for``."""
+
+    purpose: Purpose
+    pays_for: str
+    epochs: int
+
+
+@dataclass(frozen=True, slots=True)
+class PrivateQuery:
+    """Output similarities whose consequences leave the site in the message field ``pays_for``."""
+
+    purpose: Purpose
+    pays_for: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Releases:
+    """``free`` are message fields that cost nothing: constants a site declares, such as n_c, or what follows from its
+    other releases."""
+
+    trainings: tuple[PrivateTraining, ...] = ()
+    queries: tuple[PrivateQuery, ...] = ()
+    free: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class NotPrivate:
+    reason: str
+
+
+NO_PRIVATE_FORM: Final = NotPrivate("nobody has worked one out for this method.")
+
+
+def nothing(_: Settings, __: int) -> Releases:
+    """All stays at the site."""
+    return Releases(notes=("Nothing leaves a site, so nothing is spent and training is not noised.",))
+
+
+def one_update(_: Settings, local_epochs: int) -> Releases:
+    """One training, summed with the declared number of rows as its weight."""
+    return Releases(
+        trainings=(PrivateTraining(Purpose.LOCAL_BATCHES, "update", local_epochs),),
+        free=("similarity_score",),
+        notes=("The weight of an update is the number of rows a site declares, a constant.",),
+    )
+
+
+class PrivateUse(Protocol):
+    """A group's records in a private study: everything that leaves is made here, and was paid for before."""
+
+    def train(
+        self, theta: Tensor, model: Model, shard: Shard, objective: Objective, purpose: Purpose, lr: float
+    ) -> Tensor:
+        """DP-SGD; as many steps as were paid for."""
+
+    def similarities(self, exact: Tensor, asked: Tensor, rows: Sequence[int], purpose: Purpose) -> Tensor:
+        """Means over ``rows`` records of values in [0, 1], noised where ``asked``, both [G, J]."""

@@ -1,0 +1,189 @@
+"""Privacy of a whole study: every site's schedule, noise and ledger; who may take part in a round; what it came to."""
+
+import math
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from secure_sapefl.algorithms.base import SiteGroup
+from secure_sapefl.algorithms.releases import Releases
+from secure_sapefl.errors import BadInput
+from secure_sapefl.privacy.calibration import Noise, Schedule, calibrate
+from secure_sapefl.privacy.errors import BudgetExhausted, PrivacyWarning
+from secure_sapefl.privacy.events import Budget, Event
+from secure_sapefl.privacy.group import PrivateGroup
+from secure_sapefl.privacy.ledger import Ledger, MemoryStore, Paid, Store
+from secure_sapefl.privacy.randomness import KeyedRandomness, Randomness, SecureRandomness
+from secure_sapefl.protocol.messages import Refusal, SiteId
+from secure_sapefl.streams import Purpose
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Terms:
+    """What all sites of a study agree on. Public."""
+
+    study: str
+    budget: Budget
+    releases: Releases
+    rounds: int
+    participation: float
+    batch_size: int
+    clip: float
+    score_fraction: float
+    secure_noise: bool
+
+    def schedule(self, rows: int) -> Schedule:
+        """A site's own part: it expects to be invited to its share of the rounds."""
+        epochs = sum(training.epochs for training in self.releases.trainings)
+        return Schedule(
+            rounds=math.ceil(self.participation * self.rounds - 1e-9),
+            steps=epochs * self.steps_per_epoch(rows),
+            sample_rate=self.sample_rate(rows),
+            queries=len(self.releases.queries),
+            score_fraction=self.score_fraction,
+        )
+
+    def sample_rate(self, rows: int) -> float:
+        return min(1.0, self.batch_size / rows)
+
+    def steps_per_epoch(self, rows: int) -> int:
+        return math.ceil(rows / self.batch_size)
+
+
+class PrivateSite:
+    """One site's declared number of rows, the noise that follows from it, and its ledger."""
+
+    def __init__(self, name: SiteId, rows: int, terms: Terms, store: Store) -> None:
+        self.name, self.rows, self._terms = name, rows, terms
+        self.ledger = Ledger(name, terms.budget, store)
+        self.noise = Noise(None, None) if self.too_small else calibrate(terms.budget, terms.schedule(rows))
+
+    @property
+    def too_small(self) -> bool:
+        """With fewer rows than a batch every record would be in every step: sampling would hide nobody."""
+        return bool(self._terms.releases.trainings) and self.rows < self._terms.batch_size
+
+    def pay(self, round_index: int) -> Mapping[Purpose, Paid]:
+        """All of a round's releases, charged before the first is begun; or `BudgetExhausted`, and none is."""
+        if self.too_small:
+            raise BudgetExhausted(
+                f"Site {self.name!r} sits out: its {self.rows} rows are fewer than a batch of "
+                f"{self._terms.batch_size}. Choose a smaller --batch-size."
+            )
+        events = self.events(round_index)
+        return dict(zip(events, self.ledger.charge(list(events.values())), strict=True))
+
+    def events(self, round_index: int) -> dict[Purpose, Event]:
+        releases, study = self._terms.releases, self._terms.study
+        trainings = {
+            training.purpose: Event(
+                mechanism="dp-sgd",
+                release=training.pays_for,
+                noise_multiplier=_present(self.noise.training),
+                sample_rate=self._terms.sample_rate(self.rows),
+                steps=training.epochs * self._terms.steps_per_epoch(self.rows),
+                round_index=round_index,
+                study=study,
+            )
+            for training in releases.trainings
+        }
+        queries = {
+            query.purpose: Event(
+                mechanism="gaussian",
+                release=query.pays_for,
+                noise_multiplier=_present(self.noise.score),
+                sample_rate=1.0,
+                steps=1,
+                round_index=round_index,
+                study=study,
+            )
+            for query in releases.queries
+        }
+        return trainings | queries
+
+
+class StudyPrivacy:
+    def __init__(
+        self,
+        terms: Terms,
+        rows: Mapping[SiteId, int],
+        store: Callable[[SiteId], Store] = lambda _: MemoryStore(),
+    ) -> None:
+        self._terms = terms
+        self.sites = tuple(PrivateSite(name, count, terms, store(name)) for name, count in rows.items())
+        self._paid: dict[int, Mapping[Purpose, Paid]] = {}
+        self._stopped: list[tuple[int, Refusal]] = []
+        if all(site.too_small for site in self.sites):
+            raise BadInput(
+                f"No site has as many rows as a batch ({terms.batch_size}): the largest has "
+                f"{max(rows.values())}. Choose a smaller --batch-size."
+            )
+        self._warn_of_delta()
+
+    def admit(self, round_index: int, invited: Sequence[int]) -> tuple[list[int], list[Refusal]]:
+        """Whoever can pay for the round has paid for it now; the others sit out and say why."""
+        self._paid, refusals = {}, []
+        for c in invited:
+            try:
+                self._paid[c] = self.sites[c].pay(round_index)
+            except BudgetExhausted as error:
+                refusals.append(Refusal(self.sites[c].name, str(error)))
+        self._stopped += [(round_index, refusal) for refusal in refusals]
+        return list(self._paid), refusals
+
+    def protect(self, group: SiteGroup, sites: Sequence[int]) -> SiteGroup:
+        """The group with its records behind the mechanisms its sites have paid for."""
+
+        def randomness(purpose: Purpose) -> list[Randomness]:
+            if self._terms.secure_noise:
+                return [SecureRandomness() for _ in sites]
+            return [KeyedRandomness(rng) for rng in group.streams(purpose)]
+
+        paid = tuple(self._paid.pop(c) for c in sites)
+        return replace(group, private=PrivateGroup(paid, randomness, self._terms.clip))
+
+    def summary(self) -> dict[str, Any]:
+        """`summary.json`'s ``privacy``. Epsilon is what the ledgers hold, by RDP; the worst site's also by PRV."""
+        ledgers = [site.ledger for site in self.sites]
+        worst = max(ledgers, key=lambda ledger: ledger.epsilon)
+        training, score = ([getattr(site.noise, name) for site in self.sites] for name in ("training", "score"))
+        return {
+            "epsilon_max": worst.epsilon,
+            "epsilon_max_prv": worst.tighter_epsilon,
+            "epsilon_budget": self._terms.budget.epsilon,
+            "epsilon_per_client": [ledger.epsilon for ledger in ledgers],
+            "delta": self._terms.budget.delta,
+            "unit": "one training record, added or removed",
+            "accountant": "rdp",
+            "noise_multiplier": _largest(training),
+            "noise_multiplier_per_client": training,
+            "score_noise": _largest(score),
+            "score_noise_per_client": score,
+            "clip": self._terms.clip,
+            "generator": (SecureRandomness if self._terms.secure_noise else KeyedRandomness).name,
+            "metrics": "exact: a simulation's, not released by its sites",
+            "stopped": [{"site": r.site, "round": at, "reason": r.reason} for at, r in self._stopped],
+            "notes": list(self._terms.releases.notes),
+        }
+
+    def _warn_of_delta(self) -> None:
+        delta = self._terms.budget.delta
+        small = [site.rows for site in self.sites if delta >= 1 / site.rows]
+        if small:
+            warnings.warn(
+                f"delta = {delta:g} is not below 1 / n at {len(small)} of {len(self.sites)} sites, the smallest with "
+                f"n = {min(small)} records: publishing one record outright would satisfy it there. Choose a delta far "
+                f"below {1 / max(small):.2g}.",
+                PrivacyWarning,
+                stacklevel=2,
+            )
+
+
+def _present(noise: float | None) -> float:
+    assert noise is not None, "a schedule with such a release was calibrated"
+    return noise
+
+
+def _largest(values: Sequence[float | None]) -> float | None:
+    return max((value for value in values if value is not None), default=None)
