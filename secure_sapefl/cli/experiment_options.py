@@ -35,7 +35,7 @@ BatchSize = Annotated[int, typer.Option()]
 Rate = Annotated[float, typer.Option("--lr", help="Learning rate of SGD.")]
 Model = Annotated[str, typer.Option(help="small or paper.")]
 Protection = Annotated[str, typer.Option(help="plaintext for research speed, or ckks.")]
-Rows = Annotated[int | None, typer.Option(help="Use about so many rows of each dataset. [default: all]")]
+Rows = Annotated[int | None, typer.Option(help="Use a random part of each dataset, for quick runs.")]
 DataDir = Annotated[Path | None, typer.Option(help="Folder with .npz files; also $SAPEFL_DATA.")]
 DataOption = Annotated[list[str] | None, typer.Option(help="KEY=VALUE for every dataset, e.g. flip_y=0.")]
 Jobs = Annotated[int | None, typer.Option(min=1, help="Runs at a time, a core each. [default: all cores]")]
@@ -57,7 +57,7 @@ def setting_of(arguments: Mapping[str, Any], **fixed: Any) -> "Setting":
     fields = Config.model_fields.keys() - {"dataset"}
     values = given(**{name: value for name, value in arguments.items() if name in fields})
     options = {"data_options": key_values(arguments["data_option"])}
-    return Setting.of(values | options | fixed, arguments["seeds"], arguments["rows"])
+    return Setting.of(values | options | fixed, arguments["seeds"])
 
 
 @contextmanager

@@ -17,12 +17,12 @@ from typing import Any, Literal
 from secure_sapefl import __version__
 from secure_sapefl.algorithms.registry import algorithm
 from secure_sapefl.config import Config
-from secure_sapefl.data import Federation
+from secure_sapefl.data import Federation, Progress, no_progress
 from secure_sapefl.engine.result import Result
 from secure_sapefl.engine.simulator import Simulation, federation_of
 from secure_sapefl.errors import BadInput
-from secure_sapefl.experiments.federations import thinned, with_validation_rows
 from secure_sapefl.experiments.output import save
+from secure_sapefl.experiments.validation import with_validation_rows
 
 JudgedOn = Literal["test", "validation"]
 
@@ -33,7 +33,6 @@ class Cell:
 
     config: Config
     data_digest: str | None = None  # of the data file, where there is one
-    rows: int | None = None  # about so many rows of the data, all where None
     division_seed: int | None = None  # divides the rows by this seed and not the run's, to train the same clients anew
     judged_on: JudgedOn = "test"
 
@@ -47,7 +46,6 @@ class Cell:
             "version": __version__,
             "config": config,
             "data": self.data_digest,
-            "rows": self.rows,
             "division_seed": self.division_seed,
             "judged_on": self.judged_on,
         }
@@ -102,11 +100,10 @@ def run_cell(cell: Cell) -> CellResult:
     return CellResult.of(Simulation(cell.config, federation_for(cell)).run())
 
 
-def federation_for(cell: Cell) -> Federation:
+def federation_for(cell: Cell, progress: Progress = no_progress) -> Federation:
+    """``progress`` hears of a dataset that has to be fetched first."""
     seed = cell.config.seed if cell.division_seed is None else cell.division_seed
-    federation = federation_of(cell.config.model_copy(update={"seed": seed}))
-    if cell.rows is not None:
-        federation = thinned(federation, cell.rows, seed)
+    federation = federation_of(cell.config.model_copy(update={"seed": seed}), progress)
     return federation if cell.judged_on == "test" else with_validation_rows(federation, seed)
 
 

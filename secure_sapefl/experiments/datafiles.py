@@ -1,12 +1,12 @@
-"""The files behind datasets: which rows a result was made from, and fetching them before many processes need them."""
+"""The files behind datasets: which rows a result was made from."""
 
 import hashlib
 from functools import lru_cache
 from pathlib import Path
 
-from secure_sapefl.data import DATASETS, Progress
+from secure_sapefl.data import DATASETS
 from secure_sapefl.data.spec import Stored
-from secure_sapefl.data.store import fetch, locate
+from secure_sapefl.data.store import locate
 
 
 def data_digest(dataset: str, data_dir: Path | None) -> str | None:
@@ -16,12 +16,6 @@ def data_digest(dataset: str, data_dir: Path | None) -> str | None:
         return None
     files = sorted(file for file in path.rglob("*") if file.is_file()) if path.is_dir() else [path]
     return _content_digest(tuple((file, file.stat().st_mtime_ns) for file in files))
-
-
-def fetch_if_missing(dataset: str, data_dir: Path | None, progress: Progress) -> None:
-    spec = DATASETS.get(dataset)
-    if spec is not None and isinstance(spec.origin, Stored) and locate(spec.origin, data_dir) is None:
-        fetch(spec, spec.origin, progress)
 
 
 def _path(dataset: str, data_dir: Path | None) -> Path | None:

@@ -27,7 +27,7 @@ def described(setting: Setting, varied: str = "") -> tuple[str, ...]:
     ]
     if varied != "kappa" and base.partition in (None, "dirichlet"):
         lines.append(f"κ = {base.kappa:g} where clients are drawn from a Dirichlet distribution")
-    return (*lines, *([f"about {setting.rows:,} rows of each dataset"] if setting.rows else []))
+    return tuple(lines)
 
 
 def sources(tasks: Sequence[Task], results: Mapping[Pair, Sequence[CellResult]]) -> tuple[str, ...]:

@@ -11,7 +11,7 @@ from secure_sapefl.config import Config
 from secure_sapefl.data import DATASETS, Progress
 from secure_sapefl.errors import BadInput
 from secure_sapefl.experiments.cells import Cell, JudgedOn, federation_for
-from secure_sapefl.experiments.datafiles import data_digest, fetch_if_missing
+from secure_sapefl.experiments.datafiles import data_digest
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,18 +54,15 @@ class Setting:
 
     base: Config
     seeds: int
-    rows: int | None = None
 
     def __post_init__(self) -> None:
         if self.seeds < 1:
             raise BadInput(f"--seeds is {self.seeds}, expected at least 1.")
-        if self.rows is not None and self.rows < 1:
-            raise BadInput(f"--rows is {self.rows}, expected at least 1.")
 
     @classmethod
-    def of(cls, values: Mapping[str, Any], seeds: int, rows: int | None) -> "Setting":
+    def of(cls, values: Mapping[str, Any], seeds: int) -> "Setting":
         """One thread and no helpers a run: cells are what runs side by side, and results do not depend on how many."""
-        return cls(base=Config.read({**values, "threads": 1, "workers": 0}, "the command line"), seeds=seeds, rows=rows)
+        return cls(base=Config.read({**values, "threads": 1, "workers": 0}, "the command line"), seeds=seeds)
 
     @property
     def seed_values(self) -> range:
@@ -75,7 +72,7 @@ class Setting:
         changes = {"dataset": task.dataset, "seed": seed, **task.changes, **contender.changes}
         config = Config.read(self.base.model_dump() | changes, f"{contender.label} on {task.label}")
         digest = data_digest(task.dataset, config.data_dir)
-        return Cell(config=config, rows=self.rows, data_digest=digest, judged_on=judged_on)
+        return Cell(config=config, data_digest=digest, judged_on=judged_on)
 
 
 def check(setting: Setting, tasks: Sequence[Task], contenders: Sequence[Contender], progress: Progress) -> None:
@@ -91,8 +88,7 @@ def check(setting: Setting, tasks: Sequence[Task], contenders: Sequence[Contende
                 "--protection plaintext, or leave it out with --methods."
             )
     for task in tasks:
-        fetch_if_missing(task.dataset, setting.base.data_dir, progress)
-        federation_for(setting.cell(task, contenders[0], setting.base.seed))
+        federation_for(setting.cell(task, contenders[0], setting.base.seed), progress)
 
 
 def _no_repeats(kind: str, labels: Sequence[str]) -> None:

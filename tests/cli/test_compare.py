@@ -131,7 +131,7 @@ BAD = {
     "method option": (("compare", "--methods", "fedprox:mo=1"), "mo"),
     "method option form": (("compare", "--methods", "fedprox:mu"), "KEY=VALUE"),
     "seeds": (("compare", "--seeds", "0"), "--seeds is 0"),
-    "rows": (("compare", "--rows", "0"), "--rows is 0"),
+    "rows": (("compare", "--rows", "0"), "rows"),
     "rounds": (("compare", "--rounds", "0"), "rounds"),
     "clients": (("compare", "--clients", "5000"), "Ask for at most 1000 clients"),
     "partition": (("compare", "--partition", "dirichlt"), "partition"),

@@ -25,8 +25,8 @@ TINY = {
 def tiny() -> Callable[..., Setting]:
     """Two clients, two rounds, sixty rows."""
 
-    def make(seeds: int = 1, rows: int | None = None, **changes: Any) -> Setting:
-        return Setting.of(TINY | changes, seeds, rows)
+    def make(seeds: int = 1, **changes: Any) -> Setting:
+        return Setting.of(TINY | changes, seeds)
 
     return make
 

@@ -1,13 +1,13 @@
-"""Validation rows come from training rows, and thinning keeps what a client looks like."""
+"""Validation rows come from training rows and from nowhere else."""
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from secure_sapefl.data import ClientData, Federation, Rows, build_federation
+from secure_sapefl.data import ClientData, Federation, Rows
 from secure_sapefl.errors import BadInput
-from secure_sapefl.experiments.federations import thinned, with_validation_rows
+from secure_sapefl.experiments.validation import with_validation_rows
 
 
 def numbered(*labels: list[int], tests: int = 2) -> Federation:
@@ -59,28 +59,3 @@ def test_the_seed_decides() -> None:
 def test_a_client_with_one_training_row_cannot_be_tuned_on() -> None:
     with pytest.raises(BadInput, match="'c1' has a single training row"):
         with_validation_rows(numbered([0, 1], [0]), 0)
-
-
-def test_thinning_keeps_the_share_of_clients_and_classes() -> None:
-    federation = numbered([0] * 400 + [1] * 100, [1] * 200, tests=50)
-    less = thinned(federation, 200, 0)
-    assert [len(client.train) for client in less.clients] == [125, 50]
-    assert [len(client.test) for client in less.clients] == [12, 12]
-    assert np.bincount(less.clients[0].train.y).tolist() == [100, 25]
-    assert less.source == "numbers; 199 of them used"
-    for old, new in zip(federation.clients, less.clients, strict=True):
-        assert ids(new.train) < ids(old.train)
-        assert ids(new.test) < ids(old.test)
-
-
-def test_small_clients_keep_enough_to_train_and_test_on() -> None:
-    less = thinned(numbered([0, 1] * 10, [0, 1] * 500, tests=5), 50, 0)
-    assert len(less.clients[0].train) == 8
-    assert len(less.clients[0].test) == 2
-
-
-def test_more_rows_than_there_are_means_all_of_them() -> None:
-    federation = build_federation(
-        "synthetic", clients=3, partition="iid", kappa=1, seed=0, options={"rows": 90, "classes": 3}
-    )
-    assert thinned(federation, 90, 0) is federation
