@@ -91,11 +91,12 @@ def test_results_do_not_depend_on_how_sites_are_computed(
 
 
 def test_encrypted_and_plaintext_runs_agree(whole: tuple[Path, Result], tiny: Tiny) -> None:
-    """Per-client accuracies of own and global models in every round, and the similarities to tolerance."""
+    """Bit for bit: every site's accuracy and AUC, the scores and the weights of every round."""
     for ours, theirs in zip(simulate(tiny(protection="ckks")).rounds, whole[1].rounds, strict=True):
-        assert ours.personal.accuracy == theirs.personal.accuracy
-        assert ours.everywhere.accuracy == theirs.everywhere.accuracy
-        assert ours.similarity == pytest.approx(theirs.similarity, abs=1e-5)
+        assert ours.personal == theirs.personal
+        assert ours.everywhere == theirs.everywhere
+        assert ours.similarity == theirs.similarity
+        assert ours.weights == theirs.weights
 
 
 def test_encrypting_in_another_process_changes_nothing(whole: tuple[Path, Result], tiny: Tiny) -> None:

@@ -67,6 +67,7 @@ class Recording:
         self.calls: list[str] = []
         self.secrets: dict[str, list[np.ndarray[Any, Any]]] = {"update": [], "personal": [], "mean": [], "global": []}
         self.keys: list[CohortKey] = []
+        self.plan: Parameters
 
     def saw(self, *roots: object) -> None:
         for one in reachable(*roots):
@@ -88,8 +89,8 @@ class Recording:
 
 
 def distinctive(vector: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """Values that turn up nowhere by chance."""
-    return vector[(vector != 0) & (np.abs(vector) != 1)].astype(np.float64)
+    """Values that turn up nowhere by chance: not zero, not a power of two as public parameters are."""
+    return vector[~np.isin(np.abs(np.frexp(vector)[0]), (0, 0.5))].astype(np.float64)
 
 
 def pieces(vector: np.ndarray[Any, Any]) -> Iterator[bytes]:
@@ -126,12 +127,13 @@ def recorded_run(monkeypatch: pytest.MonkeyPatch, protection: str) -> Recording:
 
     def run_round(*args: Any) -> Any:
         result = real_round(*args)
-        recording.secrets["update"] += list(result.contribution.update.numpy().copy())
+        updates = result.contribution.update.numpy()
+        recording.secrets["update"] += [*updates.copy(), *recording.plan.on_grid(updates.astype(np.float64))]
         recording.secrets["personal"] += list(result.contribution.shared.numpy().copy())
         return result
 
-    def absorb(theta: Any, outcome: Any, codec: Any, study: str) -> Any:
-        after = real_absorb(theta, outcome, codec, study)
+    def absorb(theta: Any, outcome: Any, codec: Any, study: str, *step: Any) -> Any:
+        after = real_absorb(theta, outcome, codec, study, *step)
         mean = codec.decrypt(outcome.aggregate, study=study, round_index=outcome.round_index)
         recording.secrets["mean"].append(mean)
         recording.secrets["global"].append(after.numpy().copy())
@@ -139,6 +141,7 @@ def recorded_run(monkeypatch: pytest.MonkeyPatch, protection: str) -> Recording:
 
     def protection_for(*args: Any) -> Any:
         chosen = real_protection(*args)
+        recording.plan = chosen.params  # which rounds updates before they are sent
         recording.keys += [chosen.key] if isinstance(chosen, Ckks) else []
         return chosen
 
