@@ -1,13 +1,14 @@
 """What any method owes the round loop. A new entry of the registry is covered by being there."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import pytest
 import torch
 from torch import Tensor
 
-from secure_sapefl.algorithms.base import Algorithm, Contribution, Homomorphic, StudyFacts
+from secure_sapefl.algorithms.base import Algorithm, Contribution, Homomorphic, SiteGroup, StudyFacts
 from secure_sapefl.algorithms.registry import ALGORITHMS
 from secure_sapefl.training.trainer import BatchedTrainer, SequentialTrainer
 
@@ -16,7 +17,13 @@ FACTS = StudyFacts(cohort=5, largest_site=9, peers_per_client=None)
 
 
 def run(four_sites: Any, algorithm: Algorithm, sites: tuple[int, ...] = (0, 1, 2, 3), **how: Any) -> Contribution:
-    return algorithm.site_round(four_sites.group(four_sites.state(algorithm), sites, **how), algorithm.options())
+    return algorithm.site_round(group_of(four_sites, algorithm, sites, **how), algorithm.options())
+
+
+def group_of(four_sites: Any, algorithm: Algorithm, sites: tuple[int, ...] = (0, 1, 2, 3), **how: Any) -> SiteGroup:
+    """Some of the four sites, with all that the method's sites hold in common."""
+    group = four_sites.group(four_sites.state(algorithm), sites, **how)
+    return replace(group, theta_global=algorithm.initial_global(group.theta_global, algorithm.options()))
 
 
 def tensors(contribution: Contribution) -> dict[str, Tensor]:
@@ -40,7 +47,7 @@ def test_a_round_gives_finite_tensors_of_the_right_shape(algorithm: Algorithm, f
         assert not rows.requires_grad, name
     parameters = four_sites.model.parameters
     if contribution.update is not None:
-        assert contribution.update.shape == (4, algorithm.update_length(four_sites.model))
+        assert contribution.update.shape == (4, algorithm.update_length(four_sites.model, algorithm.options()))
         assert contribution.score is not None
         assert contribution.score.shape == (4,)
     if contribution.shared is not None:
@@ -57,7 +64,8 @@ def test_what_a_site_keeps_has_the_shape_it_started_with(algorithm: Algorithm, f
 
 def test_the_declared_class_is_the_true_one(algorithm: Algorithm, four_sites: Any) -> None:
     contribution = run(four_sites, algorithm)
-    assert (contribution.update is None) == (algorithm.homomorphic is Homomorphic.SILENT)
+    sums = algorithm.homomorphic in {Homomorphic.WEIGHTED_SUM, Homomorphic.PLAIN}
+    assert (contribution.update is not None) == sums
     assert (contribution.shared is None) != algorithm.relays_models
 
 
@@ -73,7 +81,7 @@ def test_both_engines_agree(algorithm: Algorithm, four_sites: Any) -> None:
 
 
 def test_a_round_can_be_repeated_and_touches_none_of_its_inputs(algorithm: Algorithm, four_sites: Any) -> None:
-    group = four_sites.group(four_sites.state(algorithm))
+    group = group_of(four_sites, algorithm)
     inputs = [group.theta_global, group.theta_initial, group.peers.models, group.peers.received, group.shard.x]
     inputs += group.state.values()
     copies = [tensor.clone() for tensor in inputs]
@@ -98,7 +106,7 @@ def test_permuting_sites_permutes_the_results(algorithm: Algorithm, four_sites: 
 
 
 def test_every_site_has_a_model_to_use(algorithm: Algorithm, four_sites: Any) -> None:
-    group = four_sites.group(four_sites.state(algorithm))
+    group = group_of(four_sites, algorithm)
     models = algorithm.personal_models(group, algorithm.options())
     assert models.shape == (4, four_sites.model.parameters)
     assert torch.isfinite(models).all()
