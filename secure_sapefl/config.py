@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 
 from secure_sapefl.errors import BadInput
 
-Partition = Literal["natural", "dirichlet", "iid"]
+Partition = Literal["natural", "dirichlet", "iid", "clustered"]
 ProtectionName = Literal["ckks", "plaintext"]
 
 
@@ -40,6 +40,7 @@ class Config(Settings):
     participation: float = Field(0.7, gt=0, le=1)
     partition: Partition | None = None
     kappa: float = Field(0.3, gt=0)
+    clusters: int = Field(4, ge=1)
     seed: int = Field(0, ge=0)
     local_epochs: int = Field(5, ge=1)
     batch_size: int = Field(16, ge=1)

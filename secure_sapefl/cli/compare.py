@@ -25,6 +25,7 @@ def compare(
     participation: shared.Participation = 0.7,
     partition: shared.Partition = "dirichlet",
     kappa: shared.Kappa = 0.3,
+    clusters: shared.Clusters = 4,
     local_epochs: shared.LocalEpochs = 5,
     batch_size: shared.BatchSize = 16,
     lr: shared.Rate = 0.05,
@@ -52,7 +53,7 @@ def compare(
 
     `secure-sapefl compare`
 
-    `secure-sapefl compare --dataset synthetic,har,har@natural --methods local,fedavg,sapefl --seeds 5 --tune`
+    `secure-sapefl compare --dataset synthetic,synthetic@clustered,har@natural --methods local,ditto,sapefl --tune`
 
     `secure-sapefl compare --dataset all --clients 100 --rounds 200 --seeds 5 --model paper`
     """

@@ -28,6 +28,7 @@ class PartitionName(StrEnum):
     natural = "natural"
     dirichlet = "dirichlet"
     iid = "iid"
+    clustered = "clustered"
 
 
 DataDir = Annotated[Path | None, typer.Option(help="Folder with .npz files; otherwise SAPEFL_DATA, then the cache.")]
@@ -58,6 +59,7 @@ def check(
     partition: Annotated[PartitionName | None, typer.Option(help="Default: natural if the data has groups.")] = None,
     clients: Annotated[int | None, typer.Option(help="Default: all groups, or 20.")] = None,
     kappa: Annotated[float, typer.Option(help="Dirichlet concentration; small is skewed.")] = 0.3,
+    clusters: Annotated[int, typer.Option(help="Groups of clients that disagree on the labels.")] = 4,
     seed: Annotated[int, typer.Option()] = 0,
     label: Annotated[str | None, typer.Option(metavar="COLUMN", help="CSV: the label column.")] = None,
     group: Annotated[str | None, typer.Option(metavar="COLUMN", help="CSV: the column naming a row's client.")] = None,
@@ -80,6 +82,7 @@ def check(
             clients=clients,
             partition=None if partition is None else partition.value,
             kappa=kappa,
+            clusters=clusters,
             seed=seed,
             data_dir=data_dir,
             options=key_values(option),

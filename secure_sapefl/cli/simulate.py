@@ -21,10 +21,11 @@ def simulate(
     clients: Annotated[int | None, typer.Option(help="Sites; by default all natural groups, else 20.")] = None,
     rounds: Annotated[int | None, typer.Option(help="Rounds of training. [default: 10]")] = None,
     participation: Annotated[float | None, typer.Option(help="Share of sites in a round. [default: 0.7]")] = None,
-    partition: Annotated[str | None, typer.Option(help="natural, dirichlet or iid.")] = None,
+    partition: Annotated[str | None, typer.Option(help="natural, dirichlet, iid or clustered.")] = None,
     kappa: Annotated[
         float | None, typer.Option(help="Dirichlet concentration; small is skewed. [default: 0.3]")
     ] = None,
+    clusters: Annotated[int | None, typer.Option(help="Groups of sites that disagree on labels. [default: 4]")] = None,
     seed: Annotated[int | None, typer.Option(help="Fixes every random draw. [default: 0]")] = None,
     local_epochs: Annotated[int | None, typer.Option(help="Epochs a round, E. [default: 5]")] = None,
     batch_size: Annotated[int | None, typer.Option(help="[default: 16]")] = None,
@@ -72,6 +73,7 @@ def simulate(
         participation=participation,
         partition=partition,
         kappa=kappa,
+        clusters=clusters,
         seed=seed,
         local_epochs=local_epochs,
         batch_size=batch_size,

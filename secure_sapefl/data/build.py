@@ -10,7 +10,7 @@ import numpy as np
 from secure_sapefl.data.federation import ClientData, Federation, Rows
 from secure_sapefl.data.fetch import Progress, no_progress
 from secure_sapefl.data.load import load_table
-from secure_sapefl.data.partition import PARTITIONS, PartitionRequest, Share
+from secure_sapefl.data.partition import DEFAULT_CLUSTERS, PARTITIONS, PartitionRequest, Share
 from secure_sapefl.data.split import split_rows
 from secure_sapefl.data.streams import Purpose, stream
 from secure_sapefl.data.table import Table, Units
@@ -24,7 +24,7 @@ def build_federation(
     dataset: str,
     *,
     clients: int | None,
-    partition: Literal["natural", "dirichlet", "iid"] | None,
+    partition: Literal["natural", "dirichlet", "iid", "clustered"] | None,
     kappa: float,
     seed: int,
     data_dir: Path | None = None,
@@ -32,6 +32,7 @@ def build_federation(
     label: str | None = None,
     group: str | None = None,
     rows: int | None = None,
+    clusters: int = DEFAULT_CLUSTERS,
     progress: Progress = no_progress,
 ) -> Federation:
     """Divide ``dataset``, a registered name or the path of an .npz or .csv file, among clients.
@@ -48,7 +49,7 @@ def build_federation(
     if rows is not None:
         table = table.sample(rows, stream(seed, Purpose.SAMPLE))
     name = partition or ("dirichlet" if table.group is None else "natural")
-    request = PartitionRequest(clients=clients, kappa=kappa)
+    request = PartitionRequest(clients=clients, kappa=kappa, clusters=clusters)
     shares = PARTITIONS[name](table, request, stream(seed, Purpose.PARTITION))
     units = Units.of(table)
     members = tuple(_client(table, units, share, stream(seed, Purpose.SPLIT, i)) for i, share in enumerate(shares))
@@ -77,5 +78,6 @@ def _check(*, clients: int | None, partition: str | None, kappa: float, seed: in
 
 def _client(table: Table, units: Units, share: Share, rng: np.random.Generator) -> ClientData:
     train, test = split_rows(table, units, share.rows, rng)
-    train_X, test_X = table.prepare(table.X[train], table.X[test])
-    return ClientData(name=share.name, train=Rows(train_X, table.y[train]), test=Rows(test_X, table.y[test]))
+    train_X, test_X = table.prepare(*(share.view.of_features(table.X[rows]) for rows in (train, test)))
+    train_y, test_y = (share.view.of_labels(table.y[rows]) for rows in (train, test))
+    return ClientData(name=share.name, train=Rows(train_X, train_y), test=Rows(test_X, test_y))

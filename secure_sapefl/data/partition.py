@@ -1,13 +1,13 @@
-"""Who holds which rows: natural groups, Dirichlet label skew, IID.
+"""Who holds which rows: natural groups, Dirichlet label skew, IID, clusters that disagree on the labels.
 
-Every partition is one function ``(table, request, rng) -> shares`` in ``PARTITIONS``. Dirichlet and IID give every
+Every partition is one function ``(table, request, rng) -> shares`` in ``PARTITIONS``. All but natural groups give every
 client at least ``MINIMUM_ROWS`` rows, of which the 80/20 split makes 8 training and 2 test rows; where the table
 brings its own split, at least 8 training and 2 test rows of it. Natural groups are taken as they are and must hold
 at least one training and one test row.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Final
 
@@ -15,26 +15,33 @@ import numpy as np
 from numpy.typing import NDArray
 
 from secure_sapefl.data.table import Table, Units
+from secure_sapefl.data.view import View, differing_views
 from secure_sapefl.errors import BadInput
 
 MINIMUM_ROWS: Final = 10
 MINIMUM_GIVEN: Final = (8, 2)  # training and test rows, where the table brings its own split
 MINIMUM_UNITS: Final = 2  # one to train on, one to test on
 DEFAULT_CLIENTS: Final = 20
+DEFAULT_CLUSTERS: Final = 4
+
+
+AS_THEY_ARE: Final = View()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartitionRequest:
     clients: int | None
     kappa: float
+    clusters: int = DEFAULT_CLUSTERS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Share:
-    """The rows of one client, as ascending indices into the table."""
+    """The rows of one client, as ascending indices into the table, and how it sees them."""
 
     name: str
     rows: NDArray[np.int64]
+    view: View = AS_THEY_ARE
 
 
 Partition = Callable[[Table, PartitionRequest, np.random.Generator], tuple[Share, ...]]
@@ -85,7 +92,26 @@ def iid(table: Table, request: PartitionRequest, rng: np.random.Generator) -> tu
     return _shares(table, units, home, clients, rng)
 
 
-PARTITIONS: Final[Mapping[str, Partition]] = MappingProxyType({"natural": natural, "dirichlet": dirichlet, "iid": iid})
+def clustered(table: Table, request: PartitionRequest, rng: np.random.Generator) -> tuple[Share, ...]:
+    """Concept shift: rows go to clients as by Dirichlet(κ), clients to clusters that name the classes differently.
+
+    No single model serves two clusters; clients of one cluster can learn from each other. A client's name tells its
+    cluster.
+    """
+    shares = dirichlet(table, request, rng)
+    if not 1 <= request.clusters <= len(shares):
+        raise BadInput(f"{len(shares)} clients cannot form {request.clusters} clusters. Ask for 1 to {len(shares)}.")
+    views = differing_views(table, request.clusters, rng)
+    cluster_of = rng.permutation(np.arange(len(shares)) % request.clusters)
+    return tuple(
+        replace(share, name=f"{share.name}-cluster-{cluster}", view=views[cluster])
+        for share, cluster in zip(shares, cluster_of.tolist(), strict=True)
+    )
+
+
+PARTITIONS: Final[Mapping[str, Partition]] = MappingProxyType(
+    {"natural": natural, "dirichlet": dirichlet, "iid": iid, "clustered": clustered}
+)
 
 
 def minimum_rows(table: Table) -> tuple[int, ...]:

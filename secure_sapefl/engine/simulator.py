@@ -216,6 +216,7 @@ def federation_of(config: Config, progress: Progress = no_progress) -> Federatio
         options=config.data_options,
         label=config.label,
         group=config.group,
+        clusters=config.clusters,
         progress=progress,
     )
 

@@ -52,7 +52,7 @@ def _details(request: Request, tables: Tables, task: Task, metric: Metric) -> Sh
     rows = []
     for contender in request.contenders:
         standing = tables[task.label, metric][contender.label]
-        theirs = percent(_published(metric, task, contender))
+        theirs = percent(_published(request, metric, task, contender))
         rows.append((contender.label, theirs, percent(standing.estimate), str(standing.rank), *_duel(standing.duel)))
     header = ("method", "paper", "ours", "rank", "against best other", "p (Holm)", "more than noise")
     return Sheet(title=f"{task.label}: {TITLES[metric]}, %", header=header, rows=tuple(rows))
@@ -65,9 +65,10 @@ def _duel(duel: Duel | None) -> tuple[str, str, str]:
     return against, p_value(duel.p_holm), "yes" if duel.beyond_noise else "no"
 
 
-def _published(metric: Metric, task: Task, contender: Contender) -> Estimate | None:
+def _published(request: Request, metric: Metric, task: Task, contender: Contender) -> Estimate | None:
     """The paper's cell, where this is a method and a division of the data the paper has."""
-    comparable = not contender.options and task.changes.get("partition") != "clustered"
+    partition = task.changes.get("partition", request.setting.base.partition)
+    comparable = not contender.options and partition != "clustered"
     return published(metric, task.dataset, contender.method) if comparable else None
 
 
@@ -88,7 +89,7 @@ def _choice_record(pair: Pair, choice: Choice) -> dict[str, Any]:
 def _records(request: Request, tables: Tables) -> list[dict[str, Any]]:
     return [
         {"dataset": task.label, "method": contender.label, "metric": metric}
-        | _standing_record(tables[task.label, metric][contender.label], _published(metric, task, contender))
+        | _standing_record(tables[task.label, metric][contender.label], _published(request, metric, task, contender))
         for task in request.tasks
         for contender in request.contenders
         for metric in METRICS

@@ -15,25 +15,26 @@ PROTECTION: Final[Mapping[ProtectionName, str]] = {
 
 
 def described(setting: Setting, varied: str = "") -> tuple[str, ...]:
-    """``varied`` names what the experiment itself changes."""
+    """``varied`` names the field of the configuration that the experiment itself changes."""
     base, seeds = setting.base, setting.seed_values
-    clients = "all natural groups, or 20 clients" if base.clients is None else f"{base.clients} clients"
     named = f"seed {seeds[0]}" if len(seeds) == 1 else f"seeds {seeds[0]} to {seeds[-1]}"
-    lines = [
-        f"{clients}, {base.participation:.0%} of them a round, {base.rounds} rounds, {named}",
-        f"{base.local_epochs} local epochs, batches of {base.batch_size}, learning rate {base.lr:g}, "
-        f"the {base.model} model",
+    skew = [] if varied == "kappa" else [f"κ = {base.kappa:g} where rows are divided by a Dirichlet distribution"]
+    training = f"{base.local_epochs} local epochs, batches of {base.batch_size}, learning rate {base.lr:g}"
+    return (
+        f"{base.rounds} rounds, {base.participation:.0%} of the clients in each, {named}",
+        f"{training}, the {base.model} model",
+        *skew,
         PROTECTION[base.protection],
-    ]
-    if varied != "kappa" and base.partition in (None, "dirichlet"):
-        lines.append(f"κ = {base.kappa:g} where clients are drawn from a Dirichlet distribution")
-    return tuple(lines)
+    )
 
 
 def sources(tasks: Sequence[Task], results: Mapping[Pair, Sequence[CellResult]]) -> tuple[str, ...]:
     """Which rows, in how many hands."""
-    lines = []
-    for task in tasks:
-        result = next(row[0] for (label, _), row in results.items() if label == task.label)
-        lines.append(f"{task.label}: {result.source}; {result.partition} partition, {len(result.accuracy)} clients")
-    return tuple(lines)
+    of_task = {label: row[0] for (label, _), row in results.items()}
+    return tuple(_source(task, of_task[task.label]) for task in tasks)
+
+
+def _source(task: Task, result: CellResult) -> str:
+    clusters = {name.rpartition("-cluster-")[2] for name in result.client_names}
+    division = f", {len(clusters)} clusters" if result.partition == "clustered" else ""
+    return f"{task.label}: {result.source}; {len(result.accuracy)} clients, {result.partition} partition{division}"
