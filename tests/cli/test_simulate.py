@@ -233,8 +233,10 @@ def killed_after(rounds: int, folder: Path, *arguments: str) -> set[int]:
         time.sleep(0.005)
     workers = children(process.pid)
     process.kill()
-    process.communicate()
-    assert process.returncode == -signal.SIGKILL
+    assert process.wait() == -signal.SIGKILL
+    for pipe in (process.stdout, process.stderr):  # not read to the end: a process left behind would hold it open
+        assert pipe is not None
+        pipe.close()
     assert not (folder / "run" / "summary.json").exists()
     return workers
 
@@ -281,7 +283,10 @@ def test_a_killed_encrypted_run_ends_in_the_same_numbers_and_leaves_no_process_w
     resumed = numbers(cli("simulate", "--resume", "run", "--format", "json", "--quiet").out)
     differs = {key for key in whole if resumed[key] != whole[key]}
     assert differs == {"protection", "bytes"}
-    assert [pid for pid in workers if running(pid)] == []
+    left = [pid for pid in workers if running(pid)]
+    for pid in left:
+        os.kill(pid, signal.SIGKILL)
+    assert left == []
 
 
 def running(pid: int) -> bool:
