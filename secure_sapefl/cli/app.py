@@ -10,7 +10,7 @@ import typer
 
 from sapefl_crypto.errors import CryptoError
 from secure_sapefl import __version__
-from secure_sapefl.cli import ablate, bench, compare, data, figures, keys, methods, report, robustness, simulate
+from secure_sapefl.cli import ablate, bench, budget, compare, data, figures, keys, methods, report, robustness, simulate
 from secure_sapefl.errors import SapeflError
 
 app = typer.Typer(
@@ -24,6 +24,7 @@ app = typer.Typer(
 app.command("simulate")(simulate.simulate)
 app.command("compare")(compare.compare)
 app.command("ablate")(ablate.ablate)
+app.command("budget")(budget.budget)
 app.command("figures")(figures.figures)
 app.command("methods")(methods.methods)
 app.command("robustness")(robustness.robustness)

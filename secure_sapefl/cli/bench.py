@@ -8,6 +8,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from secure_sapefl.cli.bench_dp import dp
 from secure_sapefl.cli.bench_simulate import simulate
 
 if TYPE_CHECKING:
@@ -17,6 +18,7 @@ app = typer.Typer(help="Measure this system against a naive version of itself, i
 
 
 app.command("simulate")(simulate)
+app.command("dp")(dp)
 
 
 class Format(StrEnum):

@@ -43,15 +43,6 @@ def privacy_for(config: Config, algorithm: Algorithm, options: Settings, sites: 
     from secure_sapefl.privacy.events import Budget  # takes seconds to import, so only where it is asked for
     from secure_sapefl.privacy.study import StudyPrivacy, Terms
 
-    terms = Terms(
-        study=study,
-        budget=Budget(config.dp_epsilon, config.dp_delta),
-        releases=algorithm.releases(options, config.local_epochs),
-        rounds=config.rounds,
-        participation=config.participation,
-        batch_size=config.batch_size,
-        clip=config.dp_clip,
-        score_fraction=config.dp_score_fraction,
-        secure_noise=config.dp_secure_noise,
-    )
+    budget = Budget(config.dp_epsilon, config.dp_delta)
+    terms = Terms.of(config, budget, algorithm.releases(options, config.local_epochs), study)
     return StudyPrivacy(terms, dict(zip(sites.names, sites.sizes, strict=True)))

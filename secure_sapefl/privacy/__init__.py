@@ -4,7 +4,7 @@ events       what was done to a site's records, as frozen values
 accounting   from events to epsilon, by Opacus' accountants
 ledger       a site's budget: an event is written before the release it pays for is made
 calibration  from (epsilon, delta) and a schedule to noise
-randomness   keyed streams for simulations, the operating system's generator for sites
+randomness   keyed streams for simulations, a secure generator for sites
 per_record   gradients clipped record by record, for a stack of sites at once
 trainer      DP-SGD over a Poisson plan
 scores       the Gaussian mechanism on output similarities

@@ -8,6 +8,7 @@ from typing import Any
 
 from secure_sapefl.algorithms.base import SiteGroup
 from secure_sapefl.algorithms.releases import Releases
+from secure_sapefl.config import Config
 from secure_sapefl.errors import BadInput
 from secure_sapefl.privacy.calibration import Noise, Schedule, calibrate
 from secure_sapefl.privacy.errors import BudgetExhausted, PrivacyWarning
@@ -32,6 +33,20 @@ class Terms:
     clip: float
     score_fraction: float
     secure_noise: bool
+
+    @classmethod
+    def of(cls, config: Config, budget: Budget, releases: Releases, study: str) -> "Terms":
+        return cls(
+            study=study,
+            budget=budget,
+            releases=releases,
+            rounds=config.rounds,
+            participation=config.participation,
+            batch_size=config.batch_size,
+            clip=config.dp_clip,
+            score_fraction=config.dp_score_fraction,
+            secure_noise=config.dp_secure_noise,
+        )
 
     def schedule(self, rows: int) -> Schedule:
         """A site's own part: it expects to be invited to its share of the rounds."""

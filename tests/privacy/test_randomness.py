@@ -36,9 +36,9 @@ def test_keyed_numbers_repeat_and_secure_ones_do_not() -> None:
     assert draw(SecureRandomness()) != draw(SecureRandomness())
 
 
-def test_every_secure_bit_comes_from_the_operating_system(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_secure_bit_comes_from_the_secure_generator(monkeypatch: pytest.MonkeyPatch) -> None:
     """With its generator stuck at zero there is no noise at all: no other source is mixed in, or fallen back to."""
-    monkeypatch.setattr("os.urandom", bytes)
+    monkeypatch.setattr("ssl.RAND_bytes", bytes)
     out = torch.ones(5)
     SecureRandomness().normal_(out)
     assert not out.any()
@@ -47,4 +47,4 @@ def test_every_secure_bit_comes_from_the_operating_system(monkeypatch: pytest.Mo
 
 def test_each_says_which_it_is() -> None:
     assert KeyedRandomness(np.random.default_rng(0)).name == "keyed streams (simulation only)"
-    assert SecureRandomness().name == "operating system (os.urandom)"
+    assert SecureRandomness().name == "OpenSSL (ssl.RAND_bytes)"

@@ -1,0 +1,140 @@
+"""What privacy costs: methods × ε × seeds on one dataset, accuracy and AUC against ε, and where the budget goes."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from secure_sapefl.algorithms.registry import algorithm
+from secure_sapefl.algorithms.releases import NotPrivate
+from secure_sapefl.errors import BadInput
+from secure_sapefl.experiments.budget_division import division_sheets
+from secure_sapefl.experiments.cells import Cell, CellResult, federation_for
+from secure_sapefl.experiments.describe import described, sources
+from secure_sapefl.experiments.runner import Runner
+from secure_sapefl.experiments.setting import Contender, Setting, Task
+from secure_sapefl.experiments.statistics import Estimate
+from secure_sapefl.experiments.tables import Document, Sheet, number, percent
+
+OFF: Final = math.inf
+"""ε of a run without differential privacy."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Request:
+    setting: Setting
+    task: Task
+    contenders: tuple[Contender, ...]
+    epsilons: tuple[float, ...]
+    delta: float
+
+    def cell(self, contender: Contender, epsilon: float, seed: int) -> Cell:
+        privacy = {} if epsilon == OFF else {"dp_epsilon": epsilon, "dp_delta": self.delta}
+        task = Task(dataset=self.task.dataset, changes={**self.task.changes, **privacy})
+        return self.setting.cell(task, contender, seed)
+
+    def check(self) -> None:
+        """Find every mistake before the first run."""
+        if not self.epsilons:
+            raise BadInput("--epsilons names no budget, for instance 0.5,1,2,4,8,inf.")
+        if len(set(self.epsilons)) < len(self.epsilons):
+            raise BadInput("--epsilons names one more than once.")
+        for contender in self.contenders:
+            method = algorithm(contender.method)
+            if isinstance(method.releases, NotPrivate) and any(epsilon != OFF for epsilon in self.epsilons):
+                raise BadInput(f"{method.title} has no differentially private form: {method.releases.reason}")
+            for epsilon in self.epsilons:
+                self.cell(contender, epsilon, self.setting.base.seed)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Curves:
+    request: Request
+    results: Mapping[tuple[str, float], tuple[CellResult, ...]]  # by contender and ε, one a seed
+
+    def estimates(self, contender: Contender, epsilon: float) -> tuple[Estimate, Estimate]:
+        """Accuracy and AUC."""
+        cells = self.results[contender.label, epsilon]
+        return Estimate.over_seeds([cell.accuracy for cell in cells]), Estimate.over_seeds([cell.auc for cell in cells])
+
+
+def budget_curves(request: Request, runner: Runner) -> Curves:
+    cells = {
+        (contender.label, epsilon): [request.cell(contender, epsilon, seed) for seed in request.setting.seed_values]
+        for contender in request.contenders
+        for epsilon in request.epsilons
+    }
+    found = runner.run((cell for row in cells.values() for cell in row), "budgets")
+    results = {key: tuple(found[cell.digest] for cell in row) for key, row in cells.items()}
+    return Curves(request=request, results=results)
+
+
+def document(curves: Curves) -> Document:
+    request = curves.request
+    first = request.contenders[0]
+    by_pair = {(request.task.label, f"{name} {epsilon}"): row for (name, epsilon), row in curves.results.items()}
+    federation = federation_for(request.cell(first, OFF, request.setting.base.seed))
+    sizes = [len(client.train) for client in federation.clients]
+    finite = [epsilon for epsilon in request.epsilons if epsilon != OFF]
+    division = [
+        sheet
+        for contender in request.contenders
+        for sheet in division_sheets([request.cell(contender, e, 0).config for e in finite], sizes)
+    ]
+    return Document(
+        name="budget",
+        title=f"Accuracy and AUC against the privacy budget, {request.task.label}",
+        setting=(
+            *described(request.setting),
+            *sources([request.task], by_pair),
+            f"δ = {request.delta:g}; ε by RDP, for one record of one site over all its messages of all rounds; ε = ∞ "
+            "is the same run without differential privacy",
+        ),
+        sheets=(_sheet(curves, "Accuracy, %", 0), _sheet(curves, "AUC, %", 1), *division),
+        notes=(
+            "Accuracy and AUC are exact: the simulation's, not released by its sites.",
+            "What never leaves a site (Ditto's personal model, Local-only) is trained without noise and costs nothing.",
+        ),
+        records=tuple(_record(curves, c, epsilon) for c in request.contenders for epsilon in request.epsilons),
+        extra={"delta": request.delta, "rows_per_client": sizes},
+    )
+
+
+def name_of(epsilon: float) -> str:
+    return "∞" if epsilon == OFF else f"{epsilon:g}"
+
+
+def _sheet(curves: Curves, title: str, which: int) -> Sheet:
+    request = curves.request
+    return Sheet(
+        title=title,
+        header=("ε", *(contender.label for contender in request.contenders)),
+        rows=tuple(
+            (name_of(epsilon), *(percent(curves.estimates(c, epsilon)[which]) for c in request.contenders))
+            for epsilon in request.epsilons
+        ),
+    )
+
+
+def _record(curves: Curves, contender: Contender, epsilon: float) -> dict[str, Any]:
+    accuracy, auc = curves.estimates(contender, epsilon)
+    return {
+        "dataset": curves.request.task.label,
+        "method": contender.label,
+        "epsilon": None if epsilon == OFF else epsilon,
+        "accuracy_mean": number(accuracy.mean),
+        "accuracy_std": number(accuracy.std),
+        "auc_mean": number(auc.mean),
+        "auc_std": number(auc.std),
+    }
+
+
+def parse_epsilons(text: str) -> tuple[float, ...]:
+    """``0.5,1,inf``."""
+    try:
+        values = tuple(float(part) for part in text.split(",") if part.strip())
+    except ValueError:
+        raise BadInput(f"--epsilons {text!r}: expected numbers by commas, for instance 0.5,1,2,4,8,inf.") from None
+    if any(math.isnan(value) or value <= 0 for value in values):
+        raise BadInput(f"--epsilons {text!r}: every budget is above 0; inf stands for no differential privacy.")
+    return tuple(sorted(values))

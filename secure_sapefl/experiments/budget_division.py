@@ -1,0 +1,84 @@
+"""Where a site's budget goes, before anything is run: shares of each release, and the noise on similarities.
+
+Both follow from public numbers, for the site of median size.
+"""
+
+from collections.abc import Sequence
+from math import ceil
+from statistics import median_low
+from typing import Final
+
+from secure_sapefl.algorithms.registry import algorithm
+from secure_sapefl.algorithms.releases import NotPrivate, Releases
+from secure_sapefl.config import Config
+from secure_sapefl.experiments.tables import NOTHING, Sheet
+from secure_sapefl.privacy.calibration import Noise, calibrate, score_share
+from secure_sapefl.privacy.events import Budget
+from secure_sapefl.privacy.scores import score_deviation
+from secure_sapefl.privacy.study import Terms
+
+PEERS: Final = (1, 2, 5, 10, 20)
+
+
+def division_sheets(configs: Sequence[Config], sizes: Sequence[int]) -> list[Sheet]:
+    """One method under several budgets; empty where it releases nothing."""
+    if not configs:
+        return []
+    rows = median_low(sizes)
+    terms = [terms_of(config) for config in configs]
+    if not terms[0].releases.trainings:
+        return []
+    noises = [calibrate(term.budget, term.schedule(rows)) for term in terms]
+    sheets = [_shares(configs[0].method, terms, noises, rows)]
+    if terms[0].releases.queries:
+        sheets.append(_score_noise(configs[0], terms, noises, rows, len(sizes)))
+    return sheets
+
+
+def terms_of(config: Config) -> Terms:
+    assert config.dp_epsilon is not None
+    assert config.dp_delta is not None
+    return Terms.of(config, Budget(config.dp_epsilon, config.dp_delta), releases_of(config), study="")
+
+
+def releases_of(config: Config) -> Releases:
+    method = algorithm(config.method)
+    assert not isinstance(method.releases, NotPrivate)
+    return method.releases(method.options.read(config.options, f"options of {method.name}"), config.local_epochs)
+
+
+def _shares(method: str, terms: Sequence[Terms], noises: Sequence[Noise], rows: int) -> Sheet:
+    trainings, queries = terms[0].releases.trainings, terms[0].releases.queries
+    epochs = sum(training.epochs for training in trainings)
+    lines = []
+    for term, noise in zip(terms, noises, strict=True):
+        scores = score_share(term.budget, term.schedule(rows), noise) if queries else 0.0
+        parts = [f"{(1 - scores) * training.epochs / epochs:.0%}" for training in trainings]
+        parts += [f"{scores / len(queries):.0%}" for _ in queries]
+        lines.append((f"{term.budget.epsilon:g}", _shown(noise.training), _shown(noise.score), *parts))
+    released = (*(t.pays_for for t in trainings), *(f"similarities for {q.pays_for}" for q in queries))
+    return Sheet(
+        title=f"{method}: noise and shares of the budget (RDP at its best order), a site of {rows} rows",
+        header=("ε", "noise multiplier", "score noise", *released),
+        rows=tuple(lines),
+    )
+
+
+def _score_noise(config: Config, terms: Sequence[Terms], noises: Sequence[Noise], rows: int, sites: int) -> Sheet:
+    most = ceil(config.participation * sites - 1e-9) - 1
+    counts = sorted({k for k in PEERS if k < most} | {max(most, 1)})
+    return Sheet(
+        title=f"{config.method}: noise on each similarity, which lies in [0, 1], by peers_per_client; {rows} rows",
+        header=("ε", *(f"{k} peers" if k < most else f"all {k} peers" for k in counts)),
+        rows=tuple(
+            (
+                f"{term.budget.epsilon:g}",
+                *(f"± {score_deviation(noise.score, k, rows):.3f}" if noise.score else NOTHING for k in counts),
+            )
+            for term, noise in zip(terms, noises, strict=True)
+        ),
+    )
+
+
+def _shown(noise: float | None) -> str:
+    return NOTHING if noise is None else f"{noise:.2f}"
