@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Literal, Self
 
 import tomli_w
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, ValidationInfo, field_validator
 
 from secure_sapefl.errors import BadInput
 
@@ -53,6 +53,12 @@ class Config(Settings):
     peers_per_client: int | None = Field(None, ge=1)
     threads: int | None = Field(None, ge=1)
     workers: int | None = Field(None, ge=0)
+    dp_epsilon: float | None = Field(None, gt=0)
+    dp_delta: float | None = Field(None, gt=0, lt=1)
+    dp_clip: float = Field(1.0, gt=0)
+    dp_score_fraction: float = Field(0.1, gt=0, lt=1)
+    dp_secure_noise: bool = False
+    rows: int | None = Field(None, ge=1)
     data_dir: Path | None = None
     label: str | None = None
     group: str | None = None
@@ -65,6 +71,13 @@ class Config(Settings):
         if not name.strip():
             raise ValueError("is empty")
         return name
+
+    @field_validator("dp_delta")
+    @classmethod
+    def _both_or_neither(cls, delta: float | None, info: ValidationInfo) -> float | None:
+        if "dp_epsilon" in info.data and (delta is None) != (info.data["dp_epsilon"] is None):
+            raise ValueError("epsilon and delta are given together, for instance 4 and 1e-5")
+        return delta
 
     @field_validator("options", "data_options")
     @classmethod

@@ -14,7 +14,9 @@ from typing import Any, Literal
 import numpy as np
 import torch
 from torch import Tensor
+from torch.nn import functional as F
 
+from secure_sapefl.algorithms.releases import NO_PRIVATE_FORM, NotPrivate, PrivateUse, Releases
 from secure_sapefl.config import Settings
 from secure_sapefl.models import Model
 from secure_sapefl.stopwatch import Stopwatch
@@ -59,7 +61,7 @@ class Peers:
 class SiteGroup:
     """Everything a group of sites, largest first, has at hand in one round."""
 
-    theta_global: Tensor  # [P]
+    theta_global: Tensor  # [P], and behind it whatever else a method's sites hold in common
     theta_initial: Tensor  # [P], the weights everybody started from
     state: Mapping[str, Tensor]  # what sites keep between rounds, [G, ...]
     peers: Peers
@@ -70,6 +72,7 @@ class SiteGroup:
     batch_size: int
     lr: float
     clock: Stopwatch = field(default_factory=Stopwatch)
+    private: PrivateUse | None = None  # in a private study, the way to everything that leaves
 
     @property
     def size(self) -> int:
@@ -84,10 +87,29 @@ class SiteGroup:
         """One model [P] as the row of every site, [G, P], without a copy."""
         return theta.expand(self.size, -1)
 
-    def train(self, theta: Tensor, objective: Objective, purpose: Purpose, epochs: int | None = None) -> Tensor:
-        """E epochs of SGD on each site's own rows from ``theta`` [G, P]."""
+    def train(
+        self, theta: Tensor, objective: Objective, purpose: Purpose, epochs: int | None = None, *, leaves: bool = True
+    ) -> Tensor:
+        """E epochs of SGD on each site's own rows from ``theta`` [G, P].
+
+        In a private study by DP-SGD, unless neither the result nor anything that follows from it ``leaves`` the site.
+        """
+        if self.private is not None and leaves:
+            return self.private.train(theta, self.trainer.model, self.shard, objective, purpose, self.lr)
         plan = self._plan(purpose, self.local_epochs if epochs is None else epochs)
         return self.trainer.train(theta, self.shard, plan, objective, self.lr)
+
+    def train_averaged(self, theta: Tensor, objective: Objective, purpose: Purpose, epochs: int) -> Tensor:
+        """Like `train`, but the mean of the models after each epoch of the second half: SGD's last step is a draw, the
+        mean of many is closer to what it circles. For results that never leave the site, or studies that are not
+        private."""
+        streams, tail = self.streams(purpose), []
+        for epoch in range(epochs):
+            plan = plan_batches(self.shard.sizes, streams, epochs=1, batch_size=self.batch_size)
+            theta = self.trainer.train(theta, self.shard, plan, objective, self.lr)
+            if epoch >= epochs // 2:
+                tail.append(theta)
+        return torch.stack(tail).mean(0)
 
     def train_local(self) -> Tensor:
         """``theta_local``: a copy of the global model trained on the plain local loss."""
@@ -148,6 +170,12 @@ class SiteGroup:
             answers[:active, start : start + len(block)] = model.outputs(theta[:active], shard.x[rows])
         return answers
 
+    def losses(self, theta: Tensor) -> Tensor:
+        """L_c(theta_c), the mean cross-entropy over all of each site's rows, [G]."""
+        logits, present = self.outputs(theta), self.present
+        rows = F.cross_entropy(logits.flatten(0, 1), self.labels.flatten(), reduction="none").view_as(present)
+        return (rows * present).sum(1) / present.sum(1)
+
     def sample_rows(self, at_most: int, purpose: Purpose) -> tuple[Tensor, Tensor]:
         """Some rows of each site, all where it has no more, padded: x [G, m, ...] and present [G, m]."""
         m = min(at_most, max(self.shard.sizes))
@@ -188,13 +216,18 @@ class StudyFacts:
         return others if self.peers_per_client is None else min(others, self.peers_per_client)
 
 
-def whole_model(model: Model) -> int:
+def whole_model(model: Model, _: Settings) -> int:
     return model.parameters
 
 
-def body_only(model: Model) -> int:
+def body_only(model: Model, _: Settings) -> int:
     """Heads stay at the sites."""
     return model.head_start
+
+
+def add_mean(theta_global: Tensor, mean: Tensor, _: Settings) -> Tensor:
+    """theta_G <- theta_G + the weighted mean update (Eq. 12), of as many weights as were summed."""
+    return theta_global + F.pad(mean, (0, len(theta_global) - len(mean)))
 
 
 class NoOptions(Settings):
@@ -203,6 +236,8 @@ class NoOptions(Settings):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Algorithm:
+    """A method. Beside the site's half, what all sites do alike with the mean update, which they alone can read."""
+
     name: str
     title: str
     source: str
@@ -211,10 +246,13 @@ class Algorithm:
     site_round: Callable[[SiteGroup, Any], Contribution]
     personal_models: Callable[[SiteGroup, Any], Tensor]
     score_bound: Callable[[StudyFacts], float]
-    update_length: Callable[[Model], int] = whole_model  # how many of the model's weights, from the first, are summed
+    update_length: Callable[[Model, Any], int] = whole_model
+    initial_global: Callable[[Tensor, Any], Tensor] = lambda theta_initial, _: theta_initial
+    global_step: Callable[[Tensor, Tensor, Any], Tensor] = add_mean
     relays_models: bool = False
     peers_from: Literal["cohort", "everyone"] = "cohort"
     options: type[Settings] = NoOptions
+    releases: Callable[[Any, int], Releases] | NotPrivate = NO_PRIVATE_FORM
 
 
 def no_state(theta_initial: Tensor, sites: int) -> dict[str, Tensor]:  # noqa: ARG001 - one signature for all methods

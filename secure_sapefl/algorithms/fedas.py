@@ -22,6 +22,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from secure_sapefl.algorithms.base import Algorithm, Contribution, Homomorphic, SiteGroup, body_only, personal_state
+from secure_sapefl.algorithms.releases import NotPrivate
 from secure_sapefl.config import Settings
 from secure_sapefl.streams import Purpose
 from secure_sapefl.training.objective import Batch, LocalLoss
@@ -41,12 +42,15 @@ class TowardsPrototypes(LocalLoss):
     prototypes: Tensor  # [G, K, F]
 
     def loss(self, logits: Tensor, batch: Batch) -> Tensor:
+        return (self.record_loss(logits, batch) * batch.weight).sum(1)
+
+    def record_loss(self, logits: Tensor, batch: Batch) -> Tensor:
         """``logits`` are features here: the model is a body."""
         sites = torch.arange(len(batch.y), device=batch.y.device).unsqueeze(1)
         distance = (logits - self.prototypes[sites, batch.y]).square().mean(2)
         present = batch.weight > 0
         alike = (batch.y.unsqueeze(2) == batch.y.unsqueeze(1)) & present.unsqueeze(1)
-        return (distance * present / alike.sum(2).clamp(min=1)).sum(1)
+        return distance * present.sum(1, keepdim=True) / alike.sum(2).clamp(min=1)
 
     def narrow(self, sites: slice) -> Self:
         return type(self)(self.prototypes[sites])
@@ -99,4 +103,7 @@ ALGORITHM = Algorithm(
     score_bound=lambda _: FISHER_CAP,
     update_length=body_only,
     options=FedAsOptions,
+    releases=NotPrivate(
+        "its prototypes and its Fisher weight are statistics of all records that no noise is calibrated to."
+    ),
 )

@@ -92,8 +92,8 @@ def _compared(group: SiteGroup, x: Tensor, present: Tensor, form: OutputForm) ->
 
 
 def compared_answers(group: SiteGroup, x: Tensor) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
-    """f(theta_j, D_c) on ``x`` [G, m, ...] for the pairs (site c, peer j) that exist, in chunks of peers: sites [J', n],
-    peers [J', 1] and answers [J', n, m, K]. Each peer model reads the rows of all its sites in one product.
+    """f(theta_j, D_c) on ``x`` [G, m, ...] for the pairs (site c, peer j) that exist, in chunks of peers: sites
+    [J', n], peers [J', 1] and answers [J', n, m, K]. Each peer model reads the rows of all its sites in one product.
 
     Peers are taken in order of how many sites received them, so that the padding inside a chunk stays small.
     """

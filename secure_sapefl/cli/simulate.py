@@ -32,12 +32,22 @@ def simulate(
     lr: Annotated[float | None, typer.Option(help="Learning rate of SGD. [default: 0.05]")] = None,
     model: Annotated[str | None, typer.Option(help="small or paper (1024-512-256 or the wide CNN).")] = None,
     protection: Annotated[str | None, typer.Option(help="ckks or plaintext. [default: ckks]")] = None,
+    dp_epsilon: Annotated[float | None, typer.Option(help="Privacy budget of each site; with --dp-delta.")] = None,
+    dp_delta: Annotated[float | None, typer.Option(help="Far below 1 / rows of a site, e.g. 1e-5.")] = None,
+    dp_clip: Annotated[float | None, typer.Option(help="Largest gradient of one record. [default: 1]")] = None,
+    dp_score_fraction: Annotated[
+        float | None, typer.Option(help="Share of the budget for similarity scores. [default: 0.1]")
+    ] = None,
+    dp_secure_noise: Annotated[
+        bool | None, typer.Option("--dp-secure-noise", help="Cryptographically secure noise; cannot be repeated.")
+    ] = None,
     peers_per_client: Annotated[int | None, typer.Option(help="Give each site a random k peers, not all.")] = None,
     device: Annotated[str | None, typer.Option(help="auto, cpu, cuda or cuda:1. [default: auto]")] = None,
     engine: Annotated[str | None, typer.Option(help="batched, or sequential (the slow reference).")] = None,
     group_size: Annotated[int | None, typer.Option(help="Sites trained together; by default from memory.")] = None,
     threads: Annotated[int | None, typer.Option(help="Threads that train; by default all cores but one.")] = None,
     workers: Annotated[int | None, typer.Option(help="Processes that encrypt; 0 for none besides this one.")] = None,
+    rows: Annotated[int | None, typer.Option(help="Use a random part of the data, for quick runs.")] = None,
     data_dir: Annotated[Path | None, typer.Option(help="Folder with .npz files; also $SAPEFL_DATA.")] = None,
     label: Annotated[str | None, typer.Option(help="Label column of a CSV file.")] = None,
     group: Annotated[str | None, typer.Option(help="Site column of a CSV file.")] = None,
@@ -61,6 +71,8 @@ def simulate(
 
     `secure-sapefl simulate --dataset my.npz --option influence=0.25 --out runs/mine`
 
+    `secure-sapefl simulate --dp-epsilon 4 --dp-delta 1e-5`
+
     `secure-sapefl simulate --resume runs/mine`
 
     `secure-sapefl simulate --config runs/mine/config.toml --format json > numbers.json`
@@ -80,12 +92,18 @@ def simulate(
         lr=lr,
         model=model,
         protection=protection,
+        dp_epsilon=dp_epsilon,
+        dp_delta=dp_delta,
+        dp_clip=dp_clip,
+        dp_score_fraction=dp_score_fraction,
+        dp_secure_noise=dp_secure_noise,
         peers_per_client=peers_per_client,
         device=device,
         engine=engine,
         group_size=group_size,
         threads=threads,
         workers=workers,
+        rows=rows,
         data_dir=data_dir,
         label=label,
         group=group,

@@ -14,9 +14,10 @@ from torch import Tensor
 
 from secure_sapefl.algorithms.base import Algorithm, Homomorphic, Peers, StudyFacts
 from secure_sapefl.algorithms.registry import algorithm as find_algorithm
-from secure_sapefl.config import Config
+from secure_sapefl.config import Config, Settings
 from secure_sapefl.data import Federation, Progress, build_federation, no_progress
 from secure_sapefl.engine.device import cpu_threads, group_size, make_trainer, resolve_device
+from secure_sapefl.engine.privacy import privacy_for
 from secure_sapefl.engine.protection import protection_for
 from secure_sapefl.engine.result import Result, RoundRecord, Traffic, versions
 from secure_sapefl.engine.run_folder import RunFolder
@@ -72,13 +73,15 @@ class Simulation:
         model = build_model(self._federation.shape, self._federation.classes, config.model)
         trainer = make_trainer(config.engine, model, self._device)
         self._sites = Sites(self._federation, self._algorithm, self._options, trainer, config, self._device)
-        self._study = study_of(config, self._algorithm, self._sites, model)
+        self._study = study_of(config, self._algorithm, self._options, self._sites, model)
         self._group_size = group_size(model.parameters, self._device, config.group_size)
         self._protection = protection_for(config.protection, self._algorithm, self._study.cohort_size, config.workers)
+        self._privacy = privacy_for(config, self._algorithm, self._options, self._sites, self._study.name)
         self._codec = self._protection.codec()
         self._relayed: dict[SiteId, SealedModel] = {}
         self._server = Server(self._study, self._protection.adders(self._study), self._relayed)
-        self._theta_global = self._sites.theta_initial
+        self._theta_global = self._algorithm.initial_global(self._sites.theta_initial, self._options)
+        self._step = lambda theta, mean: self._algorithm.global_step(theta, mean, self._options)
         self._last_upload = torch.full((len(self._sites.names),), -1)
         self._records: list[RoundRecord] = []
         self._log = SimilarityLog(len(self._sites.names))
@@ -104,6 +107,8 @@ class Simulation:
         if not records:
             return
         self._records = list(records)
+        for record in records:
+            self._privacy.admit(record.round_index, self._study.cohort(record.round_index))
         self._theta_global = tensors.pop("theta_global").to(self._device)
         self._last_upload = tensors.pop("last_upload")
         self._log.matrix = tensors.pop("similarity").numpy()
@@ -129,7 +134,7 @@ class Simulation:
         with clock.phase("aggregate"):
             outcome = self._server.close_round()
         with clock.phase("decrypt"):
-            self._theta_global = absorb(self._theta_global, outcome, self._codec, self._study.name)
+            self._theta_global = absorb(self._theta_global, outcome, self._codec, self._study.name, self._step)
         with clock.phase("evaluate"):
             personal, everywhere = self._sites.evaluate(self._theta_global, round_index, self._group_size)
         return RoundRecord(
@@ -155,10 +160,14 @@ class Simulation:
             owners, peers = self._peers(invitations)
         self._log = SimilarityLog(len(names))
         uploads = UploadQueue(self._server, clock)
-        for part in self._sites.groups([names.index(i.site) for i in invitations], self._group_size):
+        admitted, refusals = self._privacy.admit(round_index, [names.index(i.site) for i in invitations])
+        for refusal in refusals:
+            self._server.refuse(refusal.site, refusal.reason)
+        for part in self._sites.groups(admitted, self._group_size):
             theirs = peers.of([position[names[c]] for c in part])
             group = self._sites.group(part, self._theta_global, round_index, theirs, clock)
-            result = run_round(self._algorithm, self._options, group, [names[c] for c in part])
+            private = self._privacy.protect(group, part)
+            result = run_round(self._algorithm, self._options, private, [names[c] for c in part])
             self._sites.keep(part, result)
             self._log.add(part, [names.index(name) for name in owners], result.contribution)
             for refusal in result.refusals:
@@ -201,6 +210,7 @@ class Simulation:
             parameters=self._sites.theta_initial.numel(),
             rounds=tuple(self._records),
             similarity_matrix=self._log.to_json(),
+            privacy=self._privacy.summary(),
         )
 
 
@@ -216,19 +226,20 @@ def federation_of(config: Config, progress: Progress = no_progress) -> Federatio
         options=config.data_options,
         label=config.label,
         group=config.group,
+        rows=config.rows,
         clusters=config.clusters,
         progress=progress,
     )
 
 
-def study_of(config: Config, algorithm: Algorithm, sites: Sites, model: Model) -> Study:
+def study_of(config: Config, algorithm: Algorithm, options: Settings, sites: Sites, model: Model) -> Study:
     """The public terms of a simulated study."""
     study = Study(
         name=f"{config.method}-{config.seed}",
         sites=sites.names,
         participation=config.participation,
         seed=config.seed,
-        parameters=algorithm.update_length(model),
+        parameters=algorithm.update_length(model, options),
         max_score=1.0,
         peers_per_client=config.peers_per_client,
         peers_from=algorithm.peers_from,

@@ -4,7 +4,7 @@ A site keeps the global model itself. It is handed the server's aggregates and i
 one `RoundUpload`. Everything that needs a key goes through a `Codec`, which only sites hold.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,7 +12,6 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
-from torch.nn import functional as F
 
 from sapefl_crypto.errors import FrameRejected
 from secure_sapefl.algorithms.base import Algorithm, Contribution, Peers, SiteGroup
@@ -22,18 +21,18 @@ from secure_sapefl.protocol.messages import Invitation, Refusal, RoundOutcome, S
 
 _LARGEST_WEIGHT = 1e3  # three layers of such weights still answer in float32; NaN in one peer must not reach another
 
+GlobalStep = Callable[[Tensor, Tensor], Tensor]
+"""theta_G and the mean update in, the next theta_G out."""
 
-def absorb(theta_global: Tensor, outcome: RoundOutcome, codec: Codec, study: str) -> Tensor:
-    """theta_G after a round (Eq. 12). Nothing came, or all scores were zero: theta_G stays as it is.
 
-    A method that shares only a body sums only the first weights; the rest of theta_G stays too.
-    """
+def absorb(
+    theta_global: Tensor, outcome: RoundOutcome, codec: Codec, study: str, step: GlobalStep = torch.add
+) -> Tensor:
+    """theta_G after a round (Eq. 12). Nothing came, or all scores were zero: theta_G stays as it is."""
     if outcome.aggregate is None:
         return theta_global
     mean = codec.decrypt(outcome.aggregate, study=study, round_index=outcome.round_index)
-    if mean is None:
-        return theta_global
-    return theta_global + F.pad(torch.from_numpy(mean), (0, len(theta_global) - len(mean))).to(theta_global.device)
+    return theta_global if mean is None else step(theta_global, torch.from_numpy(mean).to(theta_global.device))
 
 
 def open_peers(
