@@ -4,7 +4,19 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final
 
-from secure_sapefl.algorithms import ditto, fedacs, fedafk, fedas, fedavg, fedavg_ft, fedprox, local, perfedavg, sapefl
+from secure_sapefl.algorithms import (
+    ditto,
+    fedacs,
+    fedafk,
+    fedas,
+    fedavg,
+    fedavg_ft,
+    fedprox,
+    lcfed,
+    local,
+    perfedavg,
+    sapefl,
+)
 from secure_sapefl.algorithms.base import Algorithm
 from secure_sapefl.errors import UnknownName
 
@@ -19,6 +31,7 @@ ALGORITHMS: Final[Mapping[str, Algorithm]] = MappingProxyType(
             fedprox,
             ditto,
             fedacs,
+            lcfed,
             fedafk,
             fedas,
             sapefl,

@@ -26,20 +26,24 @@ class Batch:
 class Pull:
     """A gradient of the form own * theta + sum_i coefficient_i * anchor_i, row by row."""
 
-    own: Tensor  # [G]
+    own: Tensor  # [G], or [G, P] where some weights are held more than others
     coefficients: Tensor  # [G, A]
     anchors: Tensor  # [G, A, P]
 
     def dense(self, theta: Tensor) -> Tensor:
-        return self.own.unsqueeze(1) * theta + (self.coefficients.unsqueeze(2) * self.anchors).sum(1)
+        return _by_row(self.own) * theta + (self.coefficients.unsqueeze(2) * self.anchors).sum(1)
 
     def step_(self, theta: Tensor, lr: float) -> None:
         """theta <- theta - lr * gradient, in place, in as few passes over the weights as there are."""
-        theta.mul_((1 - lr * self.own).unsqueeze(1))
+        theta.mul_(_by_row(1 - lr * self.own))
         if self.anchors.shape[1] == 1:
             theta.addcmul_(-lr * self.coefficients, self.anchors[:, 0])
         else:
             theta.unsqueeze(1).baddbmm_(-lr * self.coefficients.unsqueeze(1), self.anchors)
+
+
+def _by_row(own: Tensor) -> Tensor:
+    return own.unsqueeze(1) if own.dim() == 1 else own
 
 
 class Objective(Protocol):
