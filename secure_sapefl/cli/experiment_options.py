@@ -16,7 +16,7 @@ from secure_sapefl.cli.options import given, key_values
 
 if TYPE_CHECKING:
     from secure_sapefl.experiments.runner import Runner, Step
-    from secure_sapefl.experiments.setting import Setting
+    from secure_sapefl.experiments.setting import Contender, Setting
     from secure_sapefl.experiments.tables import Document
     from secure_sapefl.report.drawing import Chart
 
@@ -48,6 +48,19 @@ Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")]
 def split(values: Sequence[str] | None) -> list[str]:
     """``--dataset a --dataset b,c`` as [a, b, c]."""
     return [name.strip() for value in values or () for name in value.split(",") if name.strip()]
+
+
+def contenders(text: str) -> "list[Contender]":
+    """``all``, or ``fedavg,perfedavg:form=hf``."""
+    from secure_sapefl.algorithms.registry import ALGORITHMS
+    from secure_sapefl.experiments.setting import Contender
+
+    found = []
+    for name in split([text]):
+        method, *options = name.split(":")
+        every = ALGORITHMS if method == "all" else (method,)
+        found += [Contender(method=each, options=key_values(options)) for each in every]
+    return found
 
 
 def setting_of(arguments: Mapping[str, Any], **fixed: Any) -> "Setting":
@@ -93,7 +106,10 @@ def _news(step: "Step") -> str:
     config, result = step.cell.config, step.result
     accuracy = sum(result.accuracy) / len(result.accuracy)
     how = "found finished" if step.found else _duration(result.seconds)
-    return f"{config.method} on {config.dataset}, seed {config.seed}: {100 * accuracy:.1f} % ({how})"
+    options = "".join(f":{key}={value}" for key, value in config.options.items())
+    budget = "" if config.dp_epsilon is None else f", ε {config.dp_epsilon:g}"
+    what = f"{config.method}{options} on {config.dataset}, lr {config.lr:g}{budget}, seed {config.seed}"
+    return f"{what}: {accuracy:.1%} ({how})"
 
 
 def _duration(seconds: float) -> str:

@@ -34,8 +34,8 @@ def _validated(client: ClientData, rng: np.random.Generator) -> ClientData:
 def _stretches(y: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.bool_]:
     """A mask over about a fifth of the rows of each class, at least one row and never the whole of a class.
 
-    What rounding leaves over is carried to the next class. Classes of one row each give nothing; where there are no
-    others, one of them gives its row.
+    What rounding leaves over is carried to the next class. Where rounding leaves nothing at all, the commonest class
+    gives a row; only a client with one row of each class loses a class that way.
     """
     taken = np.zeros(len(y), dtype=np.bool_)
     carried = 0.0
@@ -47,7 +47,7 @@ def _stretches(y: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.boo
         first = rng.integers(len(mine) - count + 1)
         taken[mine[first : first + count]] = True
     if not taken.any():
-        taken[rng.integers(len(y))] = True
+        taken[rng.choice(np.flatnonzero(y == np.argmax(np.bincount(y))))] = True
     return taken
 
 

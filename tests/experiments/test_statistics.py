@@ -35,10 +35,15 @@ def test_wilcoxon_by_hand() -> None:
     assert paired_p(first, second) == pytest.approx(2 * norm.sf(z))
 
 
-def test_a_method_that_differs_at_two_of_twenty_clients_is_not_surely_better() -> None:
-    """Dropping the zeros would leave two pairs; ranking them (Pratt) keeps the p-value large."""
-    better = [0.5] * 18 + [0.6, 0.7]
-    assert paired_p([better], [[0.5] * 20]) > 0.1
+def test_a_tie_counts_half_for_either_side() -> None:
+    """Differences 0, 0, 0, 1, 2, 3: W = 4 + 5 + 6 + 6 / 2 = 18, mean 10.5, variance 6 * 7 * 13 / 24 - (27 - 3) / 48."""
+    z = (18 - 10.5) / math.sqrt(6 * 7 * 13 / 24 - (27 - 3) / 48)
+    assert paired_p([[0, 0, 0, 1, 2, 3]], [[0] * 6]) == pytest.approx(2 * norm.sf(z))
+
+
+def test_differences_that_only_rounding_tells_apart_tie() -> None:
+    assert 0.6 - 0.5 != 0.3 - 0.2
+    assert paired_p([[0.6, 0.3, 0.2]], [[0.5, 0.2, 0.3]]) == paired_p([[1, 1, 0]], [[0, 0, 1]])
 
 
 def test_pairs_without_a_number_do_not_count_and_no_difference_is_no_evidence() -> None:

@@ -38,6 +38,8 @@ def test_training_and_validation_rows_are_exactly_the_old_training_rows(labels: 
         assert not ids(old.test) & (ids(new.train) | ids(new.test))
         assert len(new.train)
         assert len(new.test)
+        if np.bincount(old.train.y).max() > 1:
+            assert set(new.train.y.tolist()) == set(old.train.y.tolist())
         label_of = dict(zip(old.train.X[:, 0].tolist(), old.train.y.tolist(), strict=True))
         assert [label_of[x] for x in new.test.X[:, 0].tolist()] == new.test.y.tolist()
 
