@@ -34,7 +34,6 @@ class Homomorphic(Enum):
     SILENT = "sends nothing"
     RELAY = "relays sealed models"
     WEIGHTED_SUM = "weighs and adds ciphertexts"
-    PLAIN = "must read individual models"
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,6 +141,13 @@ class SiteGroup:
         )
         return self.shard.y[starts + torch.minimum(torch.arange(max(self.shard.sizes), device=device), sizes - 1)]
 
+    @property
+    def log_prior(self) -> Tensor:
+        """The log of each site's label shares, half a row added to every class, [G, K]."""
+        member = F.one_hot(self.labels, self.trainer.model.classes) * self.present.unsqueeze(2)
+        counts = member.sum(1) + 0.5
+        return (counts / counts.sum(1, keepdim=True)).log()
+
     def features(self, bodies: Tensor) -> Tensor:
         """What each site's body makes of its own rows, [G, n, F]; meaningless where `present` is 0."""
         return replace(self, trainer=self.trainer.of(self.trainer.model.body)).outputs(bodies)
@@ -170,9 +176,9 @@ class SiteGroup:
             answers[:active, start : start + len(block)] = model.outputs(theta[:active], shard.x[rows])
         return answers
 
-    def losses(self, theta: Tensor) -> Tensor:
-        """L_c(theta_c), the mean cross-entropy over all of each site's rows, [G]."""
-        logits, present = self.outputs(theta), self.present
+    def losses(self, theta: Tensor, shift: Tensor | float = 0.0) -> Tensor:
+        """L_c(theta_c), the mean cross-entropy over all of each site's rows, [G]; ``shift`` is added to the logits."""
+        logits, present = self.outputs(theta) + shift, self.present
         rows = F.cross_entropy(logits.flatten(0, 1), self.labels.flatten(), reduction="none").view_as(present)
         return (rows * present).sum(1) / present.sum(1)
 

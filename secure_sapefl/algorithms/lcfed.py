@@ -80,12 +80,10 @@ def site_round(group: SiteGroup, options: LcFedOptions) -> Contribution:
         theta = group.train(start, objective, Purpose.LOCAL_BATCHES)
     with group.clock.phase("similarity"):
         cosine = F.normalize(theta - mean_model, dim=1) @ F.normalize(centres - mean_model, dim=1).T
-        made = int((centres != group.theta_initial).any(1).sum())
-        if made < options.clusters:
-            cluster, member = group.state["cluster"], bids(group, cosine, made)
-        else:
-            cluster = cosine.argmax(1)
-            member = F.one_hot(cluster, options.clusters).to(theta.dtype)
+        made = (centres != group.theta_initial).any(1)
+        nearest, settled = cosine.argmax(1), made.all()
+        cluster = torch.where(settled, nearest, group.state["cluster"])
+        member = torch.where(settled, F.one_hot(nearest, options.clusters), bids(group, cosine, made))
     blocks = member.unsqueeze(2) * (theta.unsqueeze(1) - centres)
     return Contribution(
         state={"theta_personal": theta, "cluster": cluster},
@@ -94,20 +92,18 @@ def site_round(group: SiteGroup, options: LcFedOptions) -> Contribution:
     )
 
 
-def bids(group: SiteGroup, cosine: Tensor, made: int) -> Tensor:
+def bids(group: SiteGroup, cosine: Tensor, made: Tensor) -> Tensor:
     """How much sites belong to the centres while these are made, [G, K]: fully to the first, by lot to the next one.
 
     An exponential race: the lot of a site runs at the rate (1 - its largest cosine with a centre drawn before)^8. One
     wins with a probability in proportion to that, and what the others bid falls off steeply behind the first.
     """
-    member = torch.zeros_like(cosine)
-    member[:, 0] = 1
-    if made > 0:
-        lots = [rng.exponential() for rng in group.streams(Purpose.FIRST_CLUSTER)]
-        drawn = F.pad(cosine[:, 1:made], (0, 1))  # nobody resembles a centre that is not there
-        rate = (1 - drawn.clamp(min=0).amax(1)).pow(8).clamp(min=1e-6)
-        member[:, made] = torch.exp(-_SHARPNESS * torch.tensor(lots, dtype=rate.dtype, device=rate.device) / rate)
-    return member
+    position = torch.arange(len(made), device=made.device)
+    lots = [rng.exponential() for rng in group.streams(Purpose.FIRST_CLUSTER)]
+    drawn = cosine.where(made & (position > 0), 0)  # nobody resembles a centre that is not there
+    rate = (1 - drawn.clamp(min=0).amax(1)).pow(8).clamp(min=1e-6)
+    bid = torch.exp(-_SHARPNESS * torch.tensor(lots, dtype=rate.dtype, device=rate.device) / rate)
+    return torch.where(position == 0, 1, bid.unsqueeze(1) * (position == made.sum()))
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,6 @@ from sapefl_crypto import Aggregator, CohortKey, Parameters
 from secure_sapefl.algorithms.base import Algorithm, Homomorphic
 from secure_sapefl.config import ProtectionName
 from secure_sapefl.engine.workers import InlineProtector, ProcessProtector, Protector
-from secure_sapefl.errors import BadInput
 from secure_sapefl.protocol.codec import Adder, Codec
 from secure_sapefl.protocol.encrypted import CkksCodec
 from secure_sapefl.protocol.plaintext import PlaintextAdder, PlaintextCodec
@@ -63,11 +62,6 @@ def protection_for(name: ProtectionName, algorithm: Algorithm, cohort: int, work
     params = Parameters.exact(max_clients=max(cohort, 2))
     if name == "plaintext" or algorithm.homomorphic is Homomorphic.SILENT:
         return Plaintext(params)
-    if algorithm.homomorphic is Homomorphic.PLAIN:
-        raise BadInput(
-            f"{algorithm.title} cannot run encrypted: its server {Homomorphic.PLAIN.value}. "
-            "Use --protection plaintext, and say so where you report the result."
-        )
     return Ckks(params, CohortKey.generate(params), _workers(workers))
 
 

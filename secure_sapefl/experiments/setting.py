@@ -5,7 +5,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from secure_sapefl.algorithms.base import Homomorphic
 from secure_sapefl.algorithms.registry import algorithm
 from secure_sapefl.config import Config
 from secure_sapefl.data import DATASETS, Progress
@@ -80,13 +79,7 @@ def check(setting: Setting, tasks: Sequence[Task], contenders: Sequence[Contende
     _no_repeats("dataset", [task.label for task in tasks])
     _no_repeats("method", [contender.label for contender in contenders])
     for contender in contenders:
-        method = algorithm(contender.method)
-        method.options.read(contender.options, f"options of {contender.method}")
-        if setting.base.protection == "ckks" and method.homomorphic is Homomorphic.PLAIN:
-            raise BadInput(
-                f"{method.title} cannot run encrypted: its server {method.homomorphic.value}. Compare with "
-                "--protection plaintext, or leave it out with --methods."
-            )
+        algorithm(contender.method).options.read(contender.options, f"options of {contender.method}")
     for task in tasks:
         federation_for(setting.cell(task, contenders[0], setting.base.seed), progress)
 

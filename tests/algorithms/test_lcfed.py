@@ -107,7 +107,7 @@ def test_while_centres_are_made_everybody_is_in_the_first_and_bids_for_the_next(
 
 def test_a_site_like_an_earlier_draw_bids_almost_nothing(make):
     cosine = torch.tensor([[0.0, 0.9, 0.0], [0.0, -0.2, 0.0]])
-    like, unlike = bids(make(), cosine, made=2)[:, 2]
+    like, unlike = bids(make(), cosine, torch.tensor([True, True, False]))[:, 2]
     assert like < 1e-6 < unlike
 
 

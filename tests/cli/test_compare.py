@@ -159,17 +159,6 @@ def test_bad_input_is_a_sentence_and_leaves_nothing_behind(cli: Cli, arguments: 
     assert not list(Path().iterdir())
 
 
-def test_a_method_that_needs_plaintext_is_refused_before_anything_runs(cli: Cli) -> None:
-    from secure_sapefl.algorithms.base import Homomorphic
-    from secure_sapefl.algorithms.registry import ALGORITHMS
-
-    plain = [name for name, method in ALGORITHMS.items() if method.homomorphic is Homomorphic.PLAIN]
-    for name in plain:
-        answer = cli("compare", "--methods", f"local,{name}", "--protection", "ckks")
-        assert (answer.code, answer.out) == (2, "")
-        assert "cannot run encrypted" in answer.err
-
-
 def test_a_damaged_cell_is_named(cli: Cli) -> None:
     assert cli(*COMPARE, *DATA).code == 0
     cell = next(Path("out/cells").glob("fedavg-*"))
