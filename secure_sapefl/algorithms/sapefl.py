@@ -40,6 +40,7 @@ class SapeOptions(Settings):
     personal_start: Literal["local", "personal"] = "local"
     personal_epochs: int | None = Field(None, ge=1, description="epochs of the personal step; E where not given")
     similarity_batch: int = Field(32, ge=1, description="rows of a site on which peers are compared")
+    refine_epochs: int = Field(0, ge=0, description="plain epochs before a site uses its model; their result stays")
 
 
 def site_round(group: SiteGroup, options: SapeOptions) -> Contribution:
@@ -151,6 +152,17 @@ def _fixed_coefficients(
     return anchors.coefficients(start, own, group.present, options.influence, "per_sample", noised)
 
 
+def used_models(group: SiteGroup, options: SapeOptions) -> Tensor:
+    """theta_personal, or a copy refined on the site's own rows.
+
+    Deviation: the paper has no such step. In a private study what peers are given is noised; what stays need not be.
+    """
+    theta = group.state["theta_personal"]
+    if options.refine_epochs == 0:
+        return theta
+    return group.train(theta, LocalLoss(), Purpose.FINE_TUNING, options.refine_epochs, leaves=False)
+
+
 def releases(options: SapeOptions, local_epochs: int) -> Releases:
     """Both trainings by DP-SGD; the vector of output similarities once, for anchor, filter and score alike."""
     queries = [PrivateQuery(Purpose.SIMILARITY_ROWS, "similarity_score")]
@@ -177,7 +189,7 @@ ALGORITHM = Algorithm(
     homomorphic=Homomorphic.WEIGHTED_SUM,
     initial_state=personal_state,
     site_round=site_round,
-    personal_models=lambda group, _: group.state["theta_personal"],
+    personal_models=used_models,
     score_bound=lambda facts: float(max(facts.most_peers, 1)),
     relays_models=True,
     options=SapeOptions,

@@ -12,7 +12,9 @@ def budget(
     epsilons: Annotated[str, typer.Option(help="Budgets by commas; inf is no privacy.")] = "0.5,1,2,4,8,inf",
     delta: Annotated[float, typer.Option(help="Far below 1 / rows of a site.")] = 1e-5,
     dataset: Annotated[str, typer.Option(help="A name or file.")] = "synthetic",
-    methods: Annotated[str, typer.Option(help="Names by commas.")] = "sapefl,ditto,fedavg",
+    methods: Annotated[
+        str, typer.Option(help="Names by commas; with options: sapefl:refine_epochs=5.")
+    ] = "sapefl,ditto,fedavg",
     seeds: shared.Seeds = 3,
     seed: shared.Seed = 0,
     clients: Annotated[int | None, typer.Option(help="Sites; by default all natural groups, else 20.")] = None,
@@ -50,12 +52,12 @@ def budget(
     from secure_sapefl.cli.progress import download_progress
     from secure_sapefl.experiments.budget import Request, budget_curves, document, parse_epsilons
     from secure_sapefl.experiments.budget_chart import chart
-    from secure_sapefl.experiments.setting import Contender, Task, check
+    from secure_sapefl.experiments.setting import Task, check
 
     request = Request(
         setting=shared.setting_of(locals()),
         task=Task(dataset=dataset),
-        contenders=tuple(Contender(method=name) for name in shared.split([methods])),
+        contenders=tuple(shared.contenders(methods)),
         epsilons=parse_epsilons(epsilons),
         delta=delta,
     )

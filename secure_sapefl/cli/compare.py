@@ -6,11 +6,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from secure_sapefl.cli import experiment_options as shared
-from secure_sapefl.cli.options import key_values
 from secure_sapefl.errors import BadInput
 
 if TYPE_CHECKING:
-    from secure_sapefl.experiments.setting import Contender, Task
+    from secure_sapefl.experiments.setting import Task
 
 Methods = Annotated[str, typer.Option(help="all, or names by commas; with options: sapefl:influence=0.25.")]
 
@@ -68,7 +67,7 @@ def compare(
         raise BadInput("--tune-rounds says how long a trial of --tune is; give --tune as well.")
     setting = shared.setting_of(locals())
     tasks = tuple(_task(name) for name in _datasets(dataset))
-    contenders = tuple(_contenders(methods))
+    contenders = tuple(shared.contenders(methods))
     with download_progress() as progress:
         check(setting, tasks, contenders, progress)
     request = Request(
@@ -93,16 +92,3 @@ def _task(text: str) -> "Task":
 
     name, _, partition = text.rpartition("@")
     return Task(dataset=name, changes={"partition": partition}) if partition in PARTITIONS else Task(dataset=text)
-
-
-def _contenders(text: str) -> "list[Contender]":
-    """``all``, or ``fedavg,perfedavg:form=hf``."""
-    from secure_sapefl.algorithms.registry import ALGORITHMS
-    from secure_sapefl.experiments.setting import Contender
-
-    found = []
-    for name in shared.split([text]):
-        method, *options = name.split(":")
-        every = ALGORITHMS if method == "all" else (method,)
-        found += [Contender(method=each, options=key_values(options)) for each in every]
-    return found

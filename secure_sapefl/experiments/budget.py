@@ -1,7 +1,7 @@
 """What privacy costs: methods × ε × seeds on one dataset, accuracy and AUC against ε, and where the budget goes."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -76,11 +76,11 @@ def document(curves: Curves) -> Document:
     federation = federation_for(request.cell(first, OFF, request.setting.base.seed))
     sizes = [len(client.train) for client in federation.clients]
     finite = [epsilon for epsilon in request.epsilons if epsilon != OFF]
-    division = [
+    division = dict.fromkeys(  # variants of a method may spend alike
         sheet
         for contender in request.contenders
         for sheet in division_sheets([request.cell(contender, e, 0).config for e in finite], sizes)
-    ]
+    )
     return Document(
         name="budget",
         title=f"Accuracy and AUC against the privacy budget, {request.task.label}",
@@ -94,10 +94,18 @@ def document(curves: Curves) -> Document:
         notes=(
             "Accuracy and AUC are exact: the simulation's, not released by its sites.",
             "What never leaves a site (Ditto's personal model, Local-only) is trained without noise and costs nothing.",
+            *_too_small(sizes, request.setting.base.batch_size),
         ),
         records=tuple(_record(curves, c, epsilon) for c in request.contenders for epsilon in request.epsilons),
         extra={"delta": request.delta, "rows_per_client": sizes},
     )
+
+
+def _too_small(sizes: Sequence[int], batch_size: int) -> tuple[str, ...]:
+    small = sum(size < batch_size for size in sizes)
+    if not small:
+        return ()
+    return (f"{small} of {len(sizes)} sites have fewer rows than a batch of {batch_size} and sit out of private runs.",)
 
 
 def name_of(epsilon: float) -> str:

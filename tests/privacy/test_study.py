@@ -264,3 +264,13 @@ def test_noisy_similarities_feed_anchor_filter_and_score(private: Callable[..., 
     record = simulation.run().rounds[0]
     assert 0 <= record.similarity["score_min"] < record.similarity["score_max"] <= 2
     assert simulation._log.matrix[~torch.eye(3, dtype=torch.bool).numpy()].min() < 1
+
+
+def test_a_refined_model_stays_at_its_site_and_costs_nothing(private: Callable[..., Simulation]) -> None:
+    """The same messages, the same ledger; only the model a site uses is another."""
+    paper, refined = private(), private(options={"refine_epochs": 2})
+    results = [simulation.run() for simulation in (paper, refined)]
+    assert torch.equal(paper._theta_global, refined._theta_global)
+    assert torch.equal(paper._sites.state["theta_personal"], refined._sites.state["theta_personal"])
+    assert events_of(paper, paper._study.sites[0]) == events_of(refined, refined._study.sites[0])
+    assert results[0].accuracy != results[1].accuracy

@@ -1,0 +1,93 @@
+"""`simulate --dp-epsilon`, `budget` and `bench dp` from the outside."""
+
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from secure_sapefl.cli.app import main
+from secure_sapefl.privacy import bench
+
+Cli = Callable[..., tuple[int, str, str]]
+
+SITES = ("--clients", "2", "--partition", "iid", "--local-epochs", "1", "--participation", "1")
+DATA = ("--data-option", "rows=60", "--data-option", "classes=3")
+SIMULATE = ("simulate", "--rounds", "2", "--protection", "plaintext", "--out", "run", *SITES, *DATA)
+BUDGET = ("budget", "--rounds", "1", "--seeds", "1", "--jobs", "1", "--out", "out", *SITES, *DATA)
+
+
+@pytest.fixture
+def cli(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Cli:
+    """(exit code, stdout, stderr) of the command, in an empty folder."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "200")
+
+    def call(*arguments: str) -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "argv", ["secure-sapefl", *arguments])
+        with pytest.raises(SystemExit) as exit_:
+            main()
+        captured = capsys.readouterr()
+        return int(exit_.value.code or 0), captured.out, captured.err
+
+    return call
+
+
+def test_a_private_simulation_reports_its_budget_everywhere(cli: Cli) -> None:
+    code, out, err = cli(*SIMULATE, "--dp-epsilon", "4", "--dp-delta", "1e-5")
+    assert code == 0, err
+    assert "of 4 at δ 1e-05" in out
+    summary = json.loads(Path("run/summary.json").read_text())
+    assert 0 < summary["privacy"]["epsilon_max"] <= 4
+    assert "dp_epsilon = 4.0" in Path("run/config.toml").read_text()
+    assert Path("run/report.html").is_file()
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        (("--dp-epsilon", "4"), "given together"),
+        (("--dp-delta", "1e-5"), "given together"),
+        (("--dp-epsilon", "0", "--dp-delta", "1e-5"), "dp_epsilon = 0.0 is not possible"),
+        (("--dp-epsilon", "4", "--dp-delta", "1"), "dp_delta = 1.0 is not possible"),
+        (("--dp-epsilon", "4", "--dp-delta", "1e-5", "--method", "fedas"), "no differentially private form"),
+        (("--dp-epsilon", "4", "--dp-delta", "1e-5", "--batch-size", "100"), "No site has as many rows"),
+    ],
+    ids=["no delta", "no epsilon", "zero", "one", "method", "rows"],
+)
+def test_bad_budgets_are_sentences_with_exit_code_2(cli: Cli, options: tuple[str, ...], told: str) -> None:
+    code, out, err = cli(*SIMULATE, *options)
+    assert (code, out) == (2, "")
+    assert told in err
+    assert "Traceback" not in err
+    assert not Path("run").exists()
+
+
+def test_budget_writes_a_table_numbers_and_a_plot(cli: Cli) -> None:
+    code, out, err = cli(*BUDGET, "--epsilons", "2,inf", "--methods", "sapefl,fedavg", "--format", "json")
+    assert code == 0, err
+    records = json.loads(out)["records"]
+    assert [(one["method"], one["epsilon"]) for one in records] == [
+        ("sapefl", 2.0),
+        ("sapefl", None),
+        ("fedavg", 2.0),
+        ("fedavg", None),
+    ]
+    assert "ε 2, seed 0" in err
+    assert {path.name for path in Path("out").iterdir()} == {
+        "budget.md",
+        "budget.csv",
+        "budget.json",
+        "budget.png",
+        "cells",
+    }
+
+
+def test_bench_dp_says_whether_the_goal_is_met(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bench, "SETTINGS", {"tiny": ((6,), 3, "small")})
+    code, out, err = cli("bench", "dp", "--batch-size", "4", "--repeats", "1", "--format", "json")
+    assert code == 0, err
+    found = json.loads(out)
+    assert found["goal"]["met"] == (found["goal"]["measured"] <= 6)
+    assert {step["model"] for step in found["steps"]} == {"tiny"}
