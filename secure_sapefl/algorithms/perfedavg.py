@@ -38,7 +38,9 @@ class PerFedAvgOptions(Settings):
 def site_round(group: SiteGroup, options: PerFedAvgOptions) -> Contribution:
     beta = options.outer_lr or group.lr
     theta = group.everywhere(group.theta_global).clone()
-    purposes = (Purpose.LOCAL_BATCHES, Purpose.META_BATCHES, Purpose.CURVATURE_BATCHES)
+    purposes = [Purpose.LOCAL_BATCHES, Purpose.META_BATCHES]
+    if options.order == "hessian-free":
+        purposes.append(Purpose.CURVATURE_BATCHES)
     with group.clock.phase("local"):
         for steps in zip(*(group.steps(purpose) for purpose in purposes), strict=True):
             now = theta[: steps[0][0]]
@@ -49,12 +51,12 @@ def site_round(group: SiteGroup, options: PerFedAvgOptions) -> Contribution:
 
 def meta_gradient(trainer: Trainer, w: Tensor, batches: list[Batch], options: PerFedAvgOptions) -> Tensor:
     """The gradient of L(w - alpha grad L(w)), with or without its second-order part; the probe is around w itself."""
-    inner, meta, curvature = batches
+    inner, meta, *curvature = batches
     alpha, delta = options.inner_lr, options.probe
     v = trainer.gradient(w - alpha * trainer.gradient(w, inner, LocalLoss()), meta, LocalLoss())
-    if options.order == "first":
+    if not curvature:
         return v
-    ahead, behind = (trainer.gradient(w + side * delta * v, curvature, LocalLoss()) for side in (1, -1))
+    ahead, behind = (trainer.gradient(w + side * delta * v, curvature[0], LocalLoss()) for side in (1, -1))
     return v - alpha * (ahead - behind) / (2 * delta)
 
 

@@ -20,13 +20,13 @@ class Quadratic:
 
 
 @pytest.mark.parametrize(
-    ("order", "expected"),
-    [("first", [0.9, 0.7 * 3 * 2]), ("hessian-free", [0.9 * 0.9, 0.7 * 0.7 * 3 * 2])],
+    ("batches", "expected"),
+    [([None, None], [0.9, 0.7 * 3 * 2]), ([None, None, None], [0.9 * 0.9, 0.7 * 0.7 * 3 * 2])],
+    ids=["first", "hessian-free"],
 )
-def test_both_orders_on_a_quadratic_by_hand(order, expected):
+def test_both_orders_on_a_quadratic_by_hand(batches, expected):
     """FO: H (1 - alpha H) w. HF adds the Hessian of the outer step: (1 - alpha H) H (1 - alpha H) w."""
-    options = PerFedAvgOptions(order=order, inner_lr=0.1)
-    v = meta_gradient(Quadratic(), torch.tensor([[1.0, 2.0]]), [None, None, None], options)
+    v = meta_gradient(Quadratic(), torch.tensor([[1.0, 2.0]]), batches, PerFedAvgOptions(inner_lr=0.1))
     torch.testing.assert_close(v, torch.tensor([expected]), atol=1e-3, rtol=1e-3)
 
 
