@@ -30,6 +30,7 @@ class Trial:
 MAIN_OPTIONS: Final[Mapping[str, MainOption]] = MappingProxyType(
     {
         "fedavg-ft": MainOption(name="epochs", values=(2, 5, 10)),
+        "fedavg-ft-plus": MainOption(name="epochs", values=(5, 10, 20)),
         "perfedavg": MainOption(name="inner_lr", values=(0.01, 0.05, 0.2)),
         "fedprox": MainOption(name="mu", values=(0.01, 0.1, 1.0)),
         "ditto": MainOption(name="strength", values=(0.1, 1.0, 2.0)),
@@ -38,6 +39,7 @@ MAIN_OPTIONS: Final[Mapping[str, MainOption]] = MappingProxyType(
         "fedafk": MainOption(name="transfer", values=(0.1, 0.3, 0.6)),
         "fedas": MainOption(name="alignment_lr", values=(0.003, 0.01, 0.03)),
         "sapefl": MainOption(name="anchor_strength", values=(0.3, 1.0, 3.0)),
+        "sapefl-plus": MainOption(name="personal_epochs", values=(5, 10, 20)),
     }
 )
 

@@ -42,8 +42,8 @@ def test_a_tie_counts_half_for_either_side() -> None:
 
 
 def test_differences_that_only_rounding_tells_apart_tie() -> None:
-    assert 0.6 - 0.5 != 0.3 - 0.2
-    assert paired_p([[0.6, 0.3, 0.2]], [[0.5, 0.2, 0.3]]) == paired_p([[1, 1, 0]], [[0, 0, 1]])
+    assert 0.8 - 0.7 != 0.3 - 0.2
+    assert paired_p([[0.8, 0.3, 0.2]], [[0.7, 0.2, 0.3]]) == paired_p([[1, 1, 0]], [[0, 0, 1]])
 
 
 def test_pairs_without_a_number_do_not_count_and_no_difference_is_no_evidence() -> None:
