@@ -11,11 +11,13 @@ from secure_sapefl.algorithms import (
     fedas,
     fedavg,
     fedavg_ft,
+    fedavg_ft_plus,
     fedprox,
     lcfed,
     local,
     perfedavg,
     sapefl,
+    sapefl_plus,
 )
 from secure_sapefl.algorithms.base import Algorithm
 from secure_sapefl.errors import UnknownName
@@ -27,6 +29,7 @@ ALGORITHMS: Final[Mapping[str, Algorithm]] = MappingProxyType(
             local,
             fedavg,
             fedavg_ft,
+            fedavg_ft_plus,
             perfedavg,
             fedprox,
             ditto,
@@ -35,6 +38,7 @@ ALGORITHMS: Final[Mapping[str, Algorithm]] = MappingProxyType(
             fedafk,
             fedas,
             sapefl,
+            sapefl_plus,
         )
     }
 )

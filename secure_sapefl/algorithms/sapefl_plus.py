@@ -1,0 +1,145 @@
+"""SAPE-FL with what earned its place beside the paper's form: a variant of ours, not the paper's.
+
+What differs from `sapefl`:
+
+* peers are chosen by similarity around the mean (sape/centred.py) and kept where they are more alike than the average;
+* a site starts its personal step from the mean of its own model and its peers' where those peers fit its rows better
+  than the global model does once it is told the site's label mix, and from its local copy of that model otherwise;
+* the anchors weigh n_0 / (n_0 + n_c): as much as n_0 rows of data;
+* the personal model is the mean of the models after each epoch of the second half of its training;
+* a site that did not start from its peers when it last took part takes its personal step again, from the newest global
+  model, before it uses its model: nobody is left with an old one for having been sampled long ago;
+* the global step weighs a site by s_c n_c, the paper's raw score times its rows: large sites count for more, as in
+  FedAvg.
+
+Each part can be switched off, which is how docs/methods.md
+came to say what each of them buys. The control is `fedavg-ft-plus`: the same epochs and the same averaging, no peers.
+"""
+
+from typing import Literal
+
+import torch
+from pydantic import Field
+from torch import Tensor
+
+from secure_sapefl.algorithms.base import Algorithm, Contribution, Homomorphic, SiteGroup, personal_state
+from secure_sapefl.algorithms.releases import NotPrivate
+from secure_sapefl.algorithms.sapefl import SapeOptions, compared_answers, similarities
+from secure_sapefl.config import Settings
+from secure_sapefl.sape.anchors import PeerAnchors, peer_anchors
+from secure_sapefl.sape.centred import above_own_mean, centred_outputs, centred_weights
+from secure_sapefl.sape.objective import Anchors, CosineAnchored
+from secure_sapefl.sape.similarity import combined, similarity_scores
+from secure_sapefl.streams import Purpose
+from secure_sapefl.training.objective import LocalLoss, Objective
+
+
+class SapePlusOptions(Settings):
+    influence: float = Field(0.5, ge=0, le=1, description="output (1) against weight (0) similarity; the paper's delta")
+    similarity: Literal["centred", "raw"] = "centred"
+    sharpness: float = Field(4.0, ge=0, description="peers are weighed by similarity to this power")
+    start: Literal["adaptive", "local", "peers"] = "adaptive"
+    pseudo_rows: float = Field(50.0, ge=0, description="n_0, how many rows of data the anchors are worth; 0 for none")
+    weigh_rows: bool = Field(True, description="s_c n_c in the global step instead of s_c")
+    averaging: bool = Field(True, description="use the mean over the second half of the personal step's epochs")
+    personal_epochs: int | None = Field(None, ge=1, description="epochs of the personal step; 2 E where not given")
+    similarity_batch: int = Field(32, ge=1, description="rows of a site on which peers are compared")
+
+
+def site_round(group: SiteGroup, options: SapePlusOptions) -> Contribution:
+    with group.clock.phase("local"):
+        theta_local = group.train_local()
+    with group.clock.phase("similarity"):
+        received = group.peers.received.to(theta_local.device)
+        raw = similarities(group, SapeOptions(influence=options.influence, similarity_batch=options.similarity_batch))
+        chosen = raw if options.similarity == "raw" else _centred(group, received, options)
+        weights = above_own_mean(chosen, received, options.sharpness)
+        peer_anchor = peer_anchors(weights, received, group.peers.models, 0.0)
+    with group.clock.phase("personal"):
+        listens = _listens(group, options, peer_anchor)
+        start = torch.where(listens.unsqueeze(1), _among_peers(group, peer_anchor), theta_local)
+        theta_personal = _personal_step(group, options, start, peer_anchor)
+    return Contribution(
+        state={"theta_personal": theta_personal, "listens": listens.float()},
+        update=theta_local - group.theta_global,
+        score=_score(group, options, similarity_scores(raw, received)),
+        shared=theta_personal,
+        statistics={
+            "peers_received": received.sum(1),
+            "peers_passed": peer_anchor.passed,
+            "similarity": chosen.where(received, torch.nan),
+        },
+    )
+
+
+def _score(group: SiteGroup, options: SapePlusOptions, similarity_score: Tensor) -> Tensor:
+    return similarity_score * group.row_counts if options.weigh_rows else similarity_score
+
+
+def _centred(group: SiteGroup, received: Tensor, options: SapePlusOptions) -> Tensor:
+    own, models = group.state["theta_personal"], group.peers.models
+
+    def outputs() -> Tensor:
+        x, present = group.sample_rows(options.similarity_batch, Purpose.SIMILARITY_ROWS)
+        answers = own.new_zeros((len(models), group.size, x.shape[1], group.trainer.model.classes))
+        for sites, peers, found in compared_answers(group, x):
+            answers[peers, sites] = found
+        return centred_outputs(group.trainer.model.outputs(own, x), answers, received, present)
+
+    held = received.to(own.dtype)
+    return combined(options.influence, outputs, lambda: centred_weights(own, models, held, group.theta_global))
+
+
+def _listens(group: SiteGroup, options: SapePlusOptions, peer_anchor: PeerAnchors) -> Tensor:
+    """Which sites start among their peers, [G]: where those fit the site's rows better than the global model does, told
+    the site's label mix. Without that, sites with the same labels would look like sites with the same concept."""
+    if options.start != "adaptive":
+        return peer_anchor.present & (options.start == "peers")
+    globally = group.losses(group.everywhere(group.theta_global), group.log_prior.unsqueeze(1))
+    return peer_anchor.present & (group.losses(peer_anchor.theta) < globally)
+
+
+def _among_peers(group: SiteGroup, peer_anchor: PeerAnchors) -> Tensor:
+    """Half own model, half peers'; all peers' for a site that never took part and has no model of its own."""
+    own = group.state["theta_personal"]
+    newcomer = (own == group.theta_initial).all(1, keepdim=True)
+    return torch.where(newcomer, peer_anchor.theta, (own + peer_anchor.theta) / 2)
+
+
+def _personal_step(group: SiteGroup, options: SapePlusOptions, start: Tensor, peer_anchor: PeerAnchors) -> Tensor:
+    train = group.train_averaged if options.averaging else group.train
+    epochs = options.personal_epochs or 2 * group.local_epochs
+    return train(start, _anchored(group, options, peer_anchor), Purpose.PERSONAL_BATCHES, epochs)
+
+
+def personal_models(group: SiteGroup, options: SapePlusOptions) -> Tensor:
+    """What each site uses: its model where it lives among peers, otherwise the newest global model made its own."""
+    nobody = torch.zeros(group.size, dtype=torch.bool, device=group.theta_global.device)
+    newest = group.everywhere(group.theta_global)
+    renewed = _personal_step(group, options, newest, PeerAnchors(newest, nobody, nobody.long()))
+    return torch.where(group.state["listens"].unsqueeze(1) > 0, group.state["theta_personal"], renewed)
+
+
+def _anchored(group: SiteGroup, options: SapePlusOptions, peer_anchor: PeerAnchors) -> Objective:
+    if options.pseudo_rows == 0:
+        return LocalLoss()
+    strength = options.pseudo_rows / (options.pseudo_rows + group.row_counts)
+    thetas = (peer_anchor.theta, group.everywhere(group.theta_global))
+    answers = [group.outputs(theta) for theta in thetas] if options.influence > 0 else []
+    anchors = Anchors.of(thetas, answers, (strength * peer_anchor.present, strength))
+    return CosineAnchored(anchors, options.influence, "flattened")
+
+
+ALGORITHM = Algorithm(
+    name="sapefl-plus",
+    title="SAPE-FL+",
+    source="this project: SAPE-FL with centred similarity, an adaptive start and averaged iterates",
+    homomorphic=Homomorphic.WEIGHTED_SUM,
+    initial_state=lambda theta, sites: {**personal_state(theta, sites), "listens": torch.zeros(sites)},
+    site_round=site_round,
+    personal_models=personal_models,
+    score_bound=lambda facts: float(max(facts.most_peers, 1) * facts.largest_site),
+    relays_models=True,
+    options=SapePlusOptions,
+    releases=NotPrivate("its start compares losses on the records, which nobody has worked out how to pay for."),
+)

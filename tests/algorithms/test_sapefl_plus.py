@@ -1,0 +1,103 @@
+"""What `sapefl-plus` adds, part by part. The conformance suite covers the rest."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from secure_sapefl.algorithms.fedavg_ft_plus import ALGORITHM as CONTROL
+from secure_sapefl.algorithms.fedavg_ft_plus import FineTuningOptions
+from secure_sapefl.algorithms.sapefl_plus import ALGORITHM, SapePlusOptions
+from secure_sapefl.config import Config
+from secure_sapefl.data import ClientData, Federation, Rows
+from secure_sapefl.engine.simulator import Simulation
+from secure_sapefl.errors import BadInput
+
+
+def two_concepts(sites: int = 8, rows: int = 40) -> Federation:
+    """Half of the sites call class 0 what the other half calls class 1."""
+    rng = np.random.default_rng(0)
+
+    def part(count: int, swapped: bool) -> Rows:
+        x = rng.standard_normal((count, 4)).astype(np.float32)
+        y = (x[:, 0] + 0.3 * x[:, 1] > 0).astype(np.int64)
+        return Rows(x, 1 - y if swapped else y)
+
+    clients = tuple(
+        ClientData(name=f"site-{c}", train=part(rows, c % 2 == 1), test=part(200, c % 2 == 1)) for c in range(sites)
+    )
+    return Federation(
+        dataset="two concepts", shape=(4,), class_names=("a", "b"), clients=clients, source="here", partition="given"
+    )
+
+
+def config(**options: object) -> Config:
+    return Config(
+        method="sapefl-plus", rounds=6, participation=1.0, local_epochs=2, protection="plaintext", options=options
+    )
+
+
+def test_sites_that_disagree_find_their_own_kind() -> None:
+    simulation = Simulation(config(), two_concepts())
+    result = simulation.run()
+    similarity = np.array(result.similarity_matrix, dtype=float)
+    same = np.equal.outer(np.arange(8) % 2, np.arange(8) % 2) & ~np.eye(8, dtype=bool)
+    assert np.nanmean(similarity[same]) > np.nanmean(similarity[~same & ~np.eye(8, dtype=bool)]) + 0.2
+    assert simulation._sites.state["listens"].mean() == 1
+
+
+def test_sites_with_other_labels_but_one_concept_stay_with_the_global_model() -> None:
+    settings = config().model_copy(update={"clients": 20, "rounds": 10, "data_options": {"flip_y": 0.0, "rows": 3000}})
+    simulation = Simulation(settings)
+    simulation.run()
+    assert simulation._sites.state["listens"].mean() < 0.3
+
+
+def test_without_anchors_peers_and_listening_it_is_its_control() -> None:
+    """Same global model, same epochs, same averaging: what is left of the method is fine-tuning."""
+    federation = two_concepts(sites=4)
+    plus = Simulation(config(start="local", pseudo_rows=0), federation)
+    plus.run()
+    group = plus._sites.group(
+        [0, 1], plus._theta_global, 0, plus._peers(plus._server.open_round(9))[1].of([0, 1]), _clock()
+    )
+    torch.testing.assert_close(
+        ALGORITHM.personal_models(group, SapePlusOptions(start="local", pseudo_rows=0)),
+        _with_purpose_of_the_personal_step(group),
+    )
+
+
+def _clock():
+    from secure_sapefl.stopwatch import Stopwatch
+
+    return Stopwatch()
+
+
+def _with_purpose_of_the_personal_step(group):
+    """The control draws its batches from another stream; give it the personal step's."""
+    from secure_sapefl.streams import Purpose
+
+    streams = group.streams
+    swapped = replace(group, streams=lambda p: streams(Purpose.PERSONAL_BATCHES if p is Purpose.FINE_TUNING else p))
+    return CONTROL.personal_models(swapped, FineTuningOptions())
+
+
+def test_averaging_is_the_mean_over_the_second_half_of_the_epochs() -> None:
+    from secure_sapefl.streams import Purpose
+    from secure_sapefl.training.objective import LocalLoss
+
+    simulation = Simulation(config(), two_concepts(sites=2))
+    simulation.run()
+    group = simulation._sites.group(
+        [0], simulation._theta_global, 0, simulation._peers(simulation._server.open_round(9))[1].of([0]), _clock()
+    )
+    start = group.everywhere(group.theta_global)
+    after = [group.train(start, LocalLoss(), Purpose.FINE_TUNING, epochs) for epochs in (3, 4)]
+    found = group.train_averaged(start, LocalLoss(), Purpose.FINE_TUNING, 4)
+    torch.testing.assert_close(found, torch.stack(after).mean(0))
+
+
+def test_it_has_no_private_form_and_says_so() -> None:
+    with pytest.raises(BadInput, match="losses on the records"):
+        Simulation(config().model_copy(update={"dp_epsilon": 4.0, "dp_delta": 1e-5}), two_concepts(sites=2))
