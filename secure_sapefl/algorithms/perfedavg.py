@@ -56,7 +56,7 @@ def meta_gradient(trainer: Trainer, w: Tensor, batches: list[Batch], options: Pe
     v = trainer.gradient(w - alpha * trainer.gradient(w, inner, LocalLoss()), meta, LocalLoss())
     if not curvature:
         return v
-    ahead, behind = (trainer.gradient((w - alpha * v) + side * delta * v, curvature[0], LocalLoss()) for side in (1, -1))
+    ahead, behind = (trainer.gradient(w + side * delta * v, curvature[0], LocalLoss()) for side in (1, -1))
     return v - alpha * (ahead - behind) / (2 * delta)
 
 
