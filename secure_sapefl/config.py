@@ -45,6 +45,7 @@ class Config(Settings):
     local_epochs: int = Field(5, ge=1)
     batch_size: int = Field(16, ge=1)
     lr: float = Field(0.05, gt=0)
+    evaluate_every: int = Field(1, ge=1)
     model: Literal["small", "paper"] = "small"
     protection: ProtectionName = "ckks"
     device: str = Field("auto", pattern=r"^(auto|cpu|cuda(:[0-9]{1,2})?)$")

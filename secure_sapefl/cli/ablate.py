@@ -47,7 +47,7 @@ def ablate(
     from secure_sapefl.experiments.paper import ablation_datasets
     from secure_sapefl.experiments.setting import Contender, Task, check
 
-    setting = shared.setting_of(locals(), partition="dirichlet")
+    setting = shared.setting_of(locals(), partition="dirichlet", evaluate_every=rounds)
     tasks = tuple(Task(dataset=name) for name in shared.split(dataset) or ablation_datasets(varied))
     with download_progress() as progress:
         check(setting, tasks, [Contender(method=METHOD)], progress)

@@ -65,7 +65,7 @@ def compare(
 
     if tune_rounds is not None and not tune:
         raise BadInput("--tune-rounds says how long a trial of --tune is; give --tune as well.")
-    setting = shared.setting_of(locals())
+    setting = shared.setting_of(locals(), evaluate_every=rounds)
     tasks = tuple(_task(name) for name in _datasets(dataset))
     contenders = tuple(shared.contenders(methods))
     with download_progress() as progress:

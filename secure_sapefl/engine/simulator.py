@@ -25,6 +25,7 @@ from secure_sapefl.engine.similarity_log import SimilarityLog
 from secure_sapefl.engine.sites import Sites
 from secure_sapefl.engine.uploads import UploadQueue
 from secure_sapefl.engine.workers import Protector
+from secure_sapefl.metrics import Scores
 from secure_sapefl.models import Model, build_model
 from secure_sapefl.protocol.answer import Answer
 from secure_sapefl.protocol.messages import Invitation, RoundUpload, SealedModel, SiteId
@@ -136,7 +137,7 @@ class Simulation:
         with clock.phase("decrypt"):
             self._theta_global = absorb(self._theta_global, outcome, self._codec, self._study.name, self._step)
         with clock.phase("evaluate"):
-            personal, everywhere = self._sites.evaluate(self._theta_global, round_index, self._group_size)
+            personal, everywhere = self._evaluate(round_index)
         return RoundRecord(
             round_index=round_index,
             personal=personal,
@@ -149,6 +150,13 @@ class Simulation:
             similarity=self._log.summary(),
             refusals=outcome.refusals,
         )
+
+    def _evaluate(self, round_index: int) -> tuple[Scores, Scores]:
+        """Own models and the global one, every so many rounds and after the last; nothing in between."""
+        rounds, every = self.config.rounds, self.config.evaluate_every
+        if (round_index + 1) % every and round_index + 1 < rounds:
+            return Scores.of([]), Scores.of([])
+        return self._sites.evaluate(self._theta_global, round_index, self._group_size)
 
     def _site_rounds(
         self, round_index: int, invitations: Sequence[Invitation], protector: Protector, clock: Stopwatch
