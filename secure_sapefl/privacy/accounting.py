@@ -25,6 +25,9 @@ ORDERS: Final = (
 )
 """Renyi orders, about evenly spaced on a logarithmic scale of order - 1: integers, which are cheap, where possible."""
 
+PRV_RANGE: Final = 50.0
+"""No budget worth the name; above it the exponentials of the PRV accountant overflow."""
+
 Composition = Sequence[tuple[float, float, int]]
 """(noise multiplier, sample rate, steps), as Opacus' accountants keep their history."""
 
@@ -51,15 +54,15 @@ def best_order(spent: Composition, delta: float) -> float:
     return _converted(renyi_divergence(spent), delta)[1]
 
 
-def prv_epsilon(spent: Composition, delta: float) -> float:
-    """The upper end of the PRV accountant's interval, which is 0.01 wide or a hundredth of a small epsilon."""
-    if not spent:
-        return 0.0
+def prv_epsilon(spent: Composition, delta: float) -> float | None:
+    """The upper end of the PRV accountant's interval, half a percent wide; None where epsilon is beyond its grid."""
+    bound = rdp_epsilon(spent, delta)
+    if not spent or bound > PRV_RANGE:
+        return None if spent else 0.0
     accountant = PRVAccountant()
     accountant.history = list(spent)
-    error = min(0.01, rdp_epsilon(spent, delta) / 100)
     with _quiet(), np.errstate(divide="ignore"):  # log(1 - rate) is rightly -inf where everybody is sampled
-        return float(accountant.get_epsilon(delta, eps_error=error))
+        return float(accountant.get_epsilon(delta, eps_error=max(bound / 200, 0.001)))
 
 
 @lru_cache(maxsize=1 << 14)

@@ -68,8 +68,8 @@ class Ledger:
         return rdp_epsilon(composition(self._events), self.budget.delta)
 
     @property
-    def tighter_epsilon(self) -> float:
-        """Spent so far, by PRV."""
+    def tighter_epsilon(self) -> float | None:
+        """Spent so far, by PRV; None beyond its range."""
         return prv_epsilon(composition(self._events), self.budget.delta)
 
     def charge(self, events: Sequence[Event]) -> tuple[Paid, ...]:
