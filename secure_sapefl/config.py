@@ -1,6 +1,7 @@
 """What a run is: one frozen, typed value that a TOML file can hold and give back unchanged."""
 
 import math
+import re
 import tomllib
 from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
@@ -8,7 +9,16 @@ from pathlib import Path
 from typing import Any, Literal, Self
 
 import tomli_w
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, ValidationInfo, field_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    ModelWrapValidatorHandler,
+    ValidationError,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
 
 from secure_sapefl.errors import BadInput
 
@@ -26,8 +36,16 @@ class Settings(BaseModel):
         """Validate ``values``; ``where`` says in the error whose they are."""
         try:
             return cls(**values)
+        except BadInput as error:
+            raise BadInput(f"{where}: {error}") from None
+
+    @model_validator(mode="wrap")
+    @classmethod
+    def _in_a_sentence(cls, values: Any, validate: ModelWrapValidatorHandler[Self]) -> Self:
+        try:
+            return validate(values)
         except ValidationError as error:
-            raise BadInput(f"{where}: {_sentence(error, cls.model_fields)}") from None
+            raise BadInput(_sentence(error, cls.model_fields)) from None
 
 
 class Config(Settings):
@@ -48,7 +66,7 @@ class Config(Settings):
     evaluate_every: int = Field(1, ge=1)
     model: Literal["small", "paper"] = "small"
     protection: ProtectionName = "ckks"
-    device: str = Field("auto", pattern=r"^(auto|cpu|cuda(:[0-9]{1,2})?)$")
+    device: str = "auto"
     engine: Literal["batched", "sequential"] = "batched"
     group_size: int | None = Field(None, ge=1)
     peers_per_client: int | None = Field(None, ge=1)
@@ -71,6 +89,13 @@ class Config(Settings):
     def _not_empty(cls, name: str) -> str:
         if not name.strip():
             raise ValueError("is empty")
+        return name
+
+    @field_validator("device")
+    @classmethod
+    def _known_device(cls, name: str) -> str:
+        if not re.fullmatch(r"auto|cpu|cuda(:[0-9]{1,2})?", name):
+            raise ValueError("a device is auto, cpu, cuda or, one of several, cuda:1")
         return name
 
     @field_validator("dp_delta")

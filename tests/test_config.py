@@ -173,3 +173,10 @@ def test_bad_options_of_sapefl_are_named(key: str, value: Any) -> None:
 def test_the_papers_letter_for_influence_is_not_a_key() -> None:
     with pytest.raises(BadInput, match="unknown key 'delta'"):
         SapeOptions.read({"delta": 0.5}, "options of sapefl")
+
+
+def test_python_hears_the_same_sentence_as_the_command_line() -> None:
+    with pytest.raises(BadInput, match="unknown key 'datset'"):
+        Config(datset="har")  # type: ignore[call-arg]
+    with pytest.raises(BadInput, match="a device is auto, cpu, cuda or"):
+        Config(device="gpu")

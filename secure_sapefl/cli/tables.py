@@ -10,6 +10,7 @@ _PROTECTION = {
     "ckks": "ckks: updates encrypted, models sealed; the server held no key",
     "plaintext": "plaintext: for research speed; the server could read every update and model",
 }
+_SILENT = "none needed: nothing left a site"
 
 
 def show_summary(summary: dict[str, Any], folder: Path) -> None:
@@ -27,7 +28,7 @@ def _rows(summary: dict[str, Any]) -> list[tuple[str, str]]:
     rows = [
         ("data", f"{summary['source']}, {summary['partition']} partition"),
         ("sites, rounds, seed", f"{summary['clients']}, {summary['rounds']}, {summary['seed']}"),
-        ("protection", _PROTECTION[summary["protection"]]),
+        ("protection", _PROTECTION[summary["protection"]] if sizes["up_per_client_round"] else _SILENT),
         ("accuracy, own models", _spread(summary["accuracy"])),
         ("AUC, own models", f"{_spread(summary['auc'])}, defined at {summary['auc']['defined']} sites"),
         ("accuracy, global model", _spread(summary["global_accuracy"])),
@@ -43,7 +44,7 @@ def _rows(summary: dict[str, Any]) -> list[tuple[str, str]]:
     ]
     if summary["privacy"]:
         rows.append(("differential privacy", _privacy(summary["privacy"])))
-    if summary["skipped_rounds"]:
+    if summary["skipped_rounds"] and sizes["up_per_client_round"]:
         rows.append(("global model unchanged", f"in rounds {', '.join(str(r + 1) for r in summary['skipped_rounds'])}"))
     if summary["refused"]:
         names = sorted({r["site"] for r in summary["refused"]})

@@ -12,6 +12,7 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
+from sapefl_crypto.errors import AggregateRejected
 from secure_sapefl.algorithms.base import Algorithm, Homomorphic, Peers, StudyFacts
 from secure_sapefl.algorithms.registry import algorithm as find_algorithm
 from secure_sapefl.config import Config, Settings
@@ -28,7 +29,7 @@ from secure_sapefl.engine.workers import Protector
 from secure_sapefl.metrics import Scores
 from secure_sapefl.models import Model, build_model
 from secure_sapefl.protocol.answer import Answer
-from secure_sapefl.protocol.messages import Invitation, RoundUpload, SealedModel, SiteId
+from secure_sapefl.protocol.messages import Invitation, Refusal, RoundOutcome, RoundUpload, SealedModel, SiteId
 from secure_sapefl.protocol.server import Server
 from secure_sapefl.protocol.site import absorb, open_peers, run_round
 from secure_sapefl.protocol.study import Study
@@ -135,7 +136,7 @@ class Simulation:
         with clock.phase("aggregate"):
             outcome = self._server.close_round()
         with clock.phase("decrypt"):
-            self._theta_global = absorb(self._theta_global, outcome, self._codec, self._study.name, self._step)
+            outcome = self._absorb(outcome)
         with clock.phase("evaluate"):
             personal, everywhere = self._evaluate(round_index)
         return RoundRecord(
@@ -150,6 +151,15 @@ class Simulation:
             similarity=self._log.summary(),
             refusals=outcome.refusals,
         )
+
+    def _absorb(self, outcome: RoundOutcome) -> RoundOutcome:
+        """Take the global step. A sum that is not the claimed one leaves the sites where they were, and is named."""
+        try:
+            self._theta_global = absorb(self._theta_global, outcome, self._codec, self._study.name, self._step)
+        except AggregateRejected as error:
+            refusals = (*outcome.refusals, Refusal("server", f"its sum was rejected by the sites. {error}"))
+            return replace(outcome, aggregate=None, weights=(), refusals=refusals)
+        return outcome
 
     def _evaluate(self, round_index: int) -> tuple[Scores, Scores]:
         """Own models and the global one, every so many rounds and after the last; nothing in between."""
@@ -207,6 +217,7 @@ class Simulation:
             "partition": self._federation.partition,
             "clients": len(self._sites.names),
             "client_names": list(self._sites.names),
+            "client_rows": list(self._sites.sizes),
             "rounds": config.rounds,
             "seed": config.seed,
             "protection": config.protection,
