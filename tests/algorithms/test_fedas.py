@@ -54,6 +54,12 @@ def test_alignment_brings_features_closer_to_the_old_ones_and_leaves_the_global_
     assert torch.equal(group.theta_global, before)
 
 
+def test_alignment_has_a_learning_rate_of_its_own(group):
+    old = body(group, group.state["theta_personal"])
+    still = aligned_body(group, old, FedAsOptions(alignment_lr=1e-12))
+    torch.testing.assert_close(still, group.everywhere(body(group, group.theta_global)))
+
+
 def test_fisher_is_the_sum_of_squared_batch_gradients(group):
     theta, whole = group.state["theta_personal"], replace(group, batch_size=7)
     _, everything = next(whole.steps(Purpose.FISHER_BATCHES, 1))

@@ -30,6 +30,17 @@ def test_both_orders_on_a_quadratic_by_hand(batches, expected):
     torch.testing.assert_close(v, torch.tensor([expected]), atol=1e-3, rtol=1e-3)
 
 
+def test_the_probe_is_around_the_weights_themselves_not_around_the_adapted_ones():
+    """L = w^3 / 3 at w = 1: v = (1 - 0.1)^2 = 0.81, the Hessian at w is 2, so v - alpha * 2 v = 0.648."""
+
+    class Cubic:
+        def gradient(self, theta, batch, objective):
+            return theta**2
+
+    v = meta_gradient(Cubic(), torch.ones(1, 1), [None, None, None], PerFedAvgOptions(inner_lr=0.1))
+    assert v.item() == pytest.approx(0.648, abs=1e-4)
+
+
 def test_the_full_gradient_is_that_of_one_batch_with_every_row(make_group):
     group = make_group()
     theta = group.everywhere(group.theta_global)
