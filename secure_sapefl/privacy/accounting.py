@@ -5,6 +5,7 @@ Heterogeneous composition: events are independent releases of one site's records
 at every order, cheap to extend by a round. PRV (Gopi et al. 2021, arXiv:2106.02848) is tighter and reported beside it.
 """
 
+import math
 import warnings
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -19,7 +20,8 @@ from opacus.accountants.analysis import rdp as renyi
 
 from secure_sapefl.privacy.events import Event
 
-ORDERS: Final = (
+Orders = tuple[float, ...]
+ORDERS: Final[Orders] = (
     *(1.25, 1.5, 1.75, 2, 2.25, 2.5, 3, 3.5, 4, 4.5, 5, 6, 7, 8, 9, 10, 12, 14, 16, 18, 20),
     *(24, 28, 32, 40, 48, 64, 80, 96, 128, 192, 256, 512),
 )
@@ -40,18 +42,31 @@ def composition(events: Iterable[Event]) -> Composition:
     return [(noise, rate, steps[noise, rate]) for noise, rate in sorted(steps)]
 
 
-def renyi_divergence(spent: Composition) -> NDArray[np.float64]:
-    """The RDP curve of a composition over `ORDERS`."""
-    return sum((count * _of_one_step(noise, rate) for noise, rate, count in spent), np.zeros(len(ORDERS)))
+def renyi_divergence(spent: Composition, orders: Orders = ORDERS) -> NDArray[np.float64]:
+    """The RDP curve of a composition."""
+    return sum((count * _of_one_step(noise, rate, orders) for noise, rate, count in spent), np.zeros(len(orders)))
 
 
-def rdp_epsilon(spent: Composition, delta: float) -> float:
-    return _converted(renyi_divergence(spent), delta)[0]
+def rdp_epsilon(spent: Composition, delta: float, orders: Orders = ORDERS) -> float:
+    return _converted(renyi_divergence(spent, orders), delta, orders)[0]
 
 
 def best_order(spent: Composition, delta: float) -> float:
     """The order at which the conversion to (epsilon, delta) is tightest."""
-    return _converted(renyi_divergence(spent), delta)[1]
+    return _converted(renyi_divergence(spent), delta, ORDERS)[1]
+
+
+def orders_near(epsilon: float, delta: float) -> Orders:
+    """The orders among which the best one for a budget is to be expected, for searching. Fewer orders mean a looser
+    bound, never a wrong one.
+
+    Gaussian mechanisms of total rho spend rho + 2 sqrt(rho L), L = log(1 / delta), at order 1 + sqrt(L / rho) (Bun and
+    Steinke 2016, arXiv:1605.02065, Proposition 1.3); sampling shifts that order by less than the margin taken here.
+    """
+    size = math.sqrt(-math.log(delta))
+    expected = size / (math.sqrt(size**2 + epsilon) - size)
+    near = tuple(order for order in ORDERS if expected / 10 <= order - 1 <= 3 * expected)
+    return near or ORDERS
 
 
 def prv_epsilon(spent: Composition, delta: float) -> float | None:
@@ -66,17 +81,17 @@ def prv_epsilon(spent: Composition, delta: float) -> float | None:
 
 
 @lru_cache(maxsize=1 << 14)
-def _of_one_step(noise: float, rate: float) -> NDArray[np.float64]:
-    curve: NDArray[np.float64] = renyi.compute_rdp(q=rate, noise_multiplier=noise, steps=1, orders=ORDERS)
+def _of_one_step(noise: float, rate: float, orders: Orders) -> NDArray[np.float64]:
+    curve: NDArray[np.float64] = renyi.compute_rdp(q=rate, noise_multiplier=noise, steps=1, orders=orders)
     curve.flags.writeable = False
     return curve
 
 
-def _converted(curve: NDArray[np.float64], delta: float) -> tuple[float, float]:
+def _converted(curve: NDArray[np.float64], delta: float, orders: Orders) -> tuple[float, float]:
     if not curve.any():
-        return 0.0, float(ORDERS[-1])
+        return 0.0, float(orders[-1])
     with _quiet():
-        epsilon, order = renyi.get_privacy_spent(orders=list(ORDERS), rdp=curve, delta=delta)
+        epsilon, order = renyi.get_privacy_spent(orders=list(orders), rdp=curve, delta=delta)
     return max(0.0, float(epsilon)), float(order)
 
 

@@ -7,7 +7,14 @@ from math import sqrt
 from typing import Final
 
 from secure_sapefl.errors import BadInput
-from secure_sapefl.privacy.accounting import ORDERS, Composition, best_order, rdp_epsilon, renyi_divergence
+from secure_sapefl.privacy.accounting import (
+    ORDERS,
+    Composition,
+    best_order,
+    orders_near,
+    rdp_epsilon,
+    renyi_divergence,
+)
 from secure_sapefl.privacy.events import Budget
 
 _PRECISION: Final = 1.005  # the noise found is at most this much more than is needed
@@ -64,9 +71,10 @@ def _score_noise(budget: Budget, schedule: Schedule) -> float:
 
 def _least(budget: Budget, spent: Callable[[float], Composition]) -> float:
     """Bisection on a logarithmic scale; what is returned was itself checked against the budget."""
+    orders = orders_near(budget.epsilon, budget.delta)
 
     def fits(noise: float) -> bool:
-        return rdp_epsilon(spent(noise), budget.delta) <= budget.epsilon
+        return rdp_epsilon(spent(noise), budget.delta, orders) <= budget.epsilon
 
     low, high = 0.25, 0.5
     while not fits(high):
