@@ -4,7 +4,7 @@ import math
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Final
 
 from secure_sapefl.algorithms.base import SiteGroup
 from secure_sapefl.algorithms.releases import Releases
@@ -18,6 +18,12 @@ from secure_sapefl.privacy.ledger import Ledger, MemoryStore, Paid, Store
 from secure_sapefl.privacy.randomness import KeyedRandomness, Randomness, SecureRandomness
 from secure_sapefl.protocol.messages import Refusal, SiteId
 from secure_sapefl.streams import Purpose
+
+
+PREPARATION: Final = (
+    "Rows count as prepared: what a preparation learns from a site's rows, such as the mean and deviation of a "
+    "standardised table, is not accounted for."
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -179,7 +185,7 @@ class StudyPrivacy:
             "generator": (SecureRandomness if self._terms.secure_noise else KeyedRandomness).name,
             "metrics": "exact: a simulation's, not released by its sites",
             "stopped": [{"site": r.site, "round": at, "reason": r.reason} for at, r in self._stopped],
-            "notes": list(self._terms.releases.notes),
+            "notes": [*self._terms.releases.notes, PREPARATION],
         }
 
     def _warn_of_delta(self) -> None:

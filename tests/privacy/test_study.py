@@ -1,7 +1,7 @@
 """Private studies as a whole: what leaves, what pays for it, who sits out, and what the summary says."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -18,9 +18,11 @@ from secure_sapefl.errors import BadInput
 from secure_sapefl.privacy.accounting import composition, rdp_epsilon
 from secure_sapefl.privacy.errors import PrivacyWarning
 from secure_sapefl.privacy.events import Budget, Event
+from secure_sapefl.privacy.ledger import Paid
 from secure_sapefl.privacy.ledger_file import FileStore
-from secure_sapefl.privacy.study import StudyPrivacy, Terms
+from secure_sapefl.privacy.study import PrivateSite, StudyPrivacy, Terms
 from secure_sapefl.protocol.messages import RoundUpload
+from secure_sapefl.streams import Purpose
 
 PRIVATE = [name for name, method in ALGORITHMS.items() if not isinstance(method.releases, NotPrivate)]
 TINY: dict[str, Any] = {
@@ -57,6 +59,21 @@ def uploads(monkeypatch: pytest.MonkeyPatch) -> list[RoundUpload]:
     return sent
 
 
+@pytest.fixture
+def payments(monkeypatch: pytest.MonkeyPatch) -> list[Paid]:
+    """Everything that is paid from now on."""
+    made: list[Paid] = []
+    pay = PrivateSite.pay
+
+    def remembered(self: PrivateSite, round_index: int) -> Mapping[Purpose, Paid]:
+        paid = pay(self, round_index)
+        made.extend(paid.values())
+        return paid
+
+    monkeypatch.setattr(PrivateSite, "pay", remembered)
+    return made
+
+
 def study_of(simulation: Simulation) -> StudyPrivacy:
     assert isinstance(simulation._privacy, StudyPrivacy)
     return simulation._privacy
@@ -78,9 +95,13 @@ def test_a_message_has_no_field_this_test_does_not_know() -> None:
 
 @pytest.mark.parametrize(("method", "options"), [(m, o) for m in PRIVATE for o in OPTIONS.get(m, [{}])], ids=str)
 def test_every_field_that_leaves_is_paid_for_in_its_round(
-    private: Callable[..., Simulation], uploads: list[RoundUpload], method: str, options: dict[str, Any]
+    private: Callable[..., Simulation],
+    uploads: list[RoundUpload],
+    payments: list[Paid],
+    method: str,
+    options: dict[str, Any],
 ) -> None:
-    """Or costs nothing, and the method says so."""
+    """Or costs nothing, and the method says so. And whatever was paid for went through its mechanism."""
     simulation = private(method, options=options)
     releases = ALGORITHMS[method].releases
     assert not isinstance(releases, NotPrivate)
@@ -92,6 +113,9 @@ def test_every_field_that_leaves_is_paid_for_in_its_round(
         filled = {field.name for field in fields(upload) if getattr(upload, field.name) is not None} - PUBLIC
         assert filled <= paid | free
         assert not paid & free
+    for payment in payments:
+        with pytest.raises(RuntimeError, match="was used before"):
+            payment.spend()
 
 
 def test_sapefl_pays_for_two_trainings_and_one_vector_of_similarities_a_round(
