@@ -160,21 +160,34 @@ class SiteGroup:
         return replace(self, shard=shard, trainer=self.trainer.of(self.trainer.model.head))
 
     def outputs(self, theta: Tensor) -> Tensor:
-        """f(theta_g, D_g), each site's model on all its own rows, [G, n, K]; meaningless where `present` is 0.
+        """f(theta_g, D_g), each site's model on all its own rows, [G, n, K]; meaningless where `present` is 0."""
+        model = self.trainer.model
+        answers = theta.new_zeros((self.size, max(self.shard.sizes), model.classes))
+        for block, x in self.row_blocks():
+            answers[: len(x), block] = model.outputs(theta[: len(x)], x)
+        return answers
 
-        Block by block of rows, for the sites that have so many (a prefix of the group): nobody's rows are padded to the
-        number of the largest site's.
-        """
-        model, shard, most = self.trainer.model, self.shard, max(self.shard.sizes)
-        first_row = torch.tensor(shard.starts, device=theta.device).unsqueeze(1)
-        last_row = first_row + torch.tensor(shard.sizes, device=theta.device).unsqueeze(1) - 1
-        answers = theta.new_zeros((self.size, most, model.classes))
+    def row_blocks(self) -> Iterator[tuple[slice, Tensor]]:
+        """All rows, some at a time: their numbers, and x [A, m, ...] of the sites that have so many, a prefix of the
+        group. So nobody's rows are padded to the number of the largest site's; past its last, a site repeats it."""
+        shard, most, device = self.shard, max(self.shard.sizes), self.shard.x.device
+        first_row = torch.tensor(shard.starts, device=device).unsqueeze(1)
+        last_row = first_row + torch.tensor(shard.sizes, device=device).unsqueeze(1) - 1
         for start in range(0, most, _ROWS_AT_ONCE):
             active = sum(size > start for size in shard.sizes)
-            block = torch.arange(start, min(start + _ROWS_AT_ONCE, most), device=theta.device)
-            rows = torch.minimum(first_row[:active] + block, last_row[:active])
-            answers[:active, start : start + len(block)] = model.outputs(theta[:active], shard.x[rows])
-        return answers
+            block = slice(start, min(start + _ROWS_AT_ONCE, most))
+            numbers = torch.arange(block.start, block.stop, device=device)
+            yield block, shard.x[torch.minimum(first_row[:active] + numbers, last_row[:active])]
+
+    def first(self, count: int) -> "SiteGroup":
+        """The largest ``count`` sites of the group."""
+        return replace(
+            self,
+            state={name: rows[:count] for name, rows in self.state.items()},
+            peers=Peers(self.peers.models, self.peers.received[:count]),
+            shard=self.shard.narrow(slice(0, count)),
+            streams=lambda purpose: self.streams(purpose)[:count],
+        )
 
     def losses(self, theta: Tensor, shift: Tensor | float = 0.0) -> Tensor:
         """L_c(theta_c), the mean cross-entropy over all of each site's rows, [G]; ``shift`` is added to the logits."""

@@ -78,9 +78,17 @@ def _output_part(group: SiteGroup, options: SapeOptions) -> Tensor:
     if group.private is None:
         rows = group.sample_rows(options.similarity_batch, Purpose.SIMILARITY_ROWS)
         return _compared(group, *rows, options.output_form)
-    rows = group.sample_rows(max(group.shard.sizes), Purpose.SIMILARITY_ROWS)
-    exact = _compared(group, *rows, "per_sample")
+    exact = _compared_on_all_rows(group)
     return group.private.similarities(exact, group.peers.received, group.shard.sizes, Purpose.SIMILARITY_ROWS)
+
+
+def _compared_on_all_rows(group: SiteGroup) -> Tensor:
+    """Eq. 10 as the mean over all n_c rows of one cosine a record."""
+    present, total = group.present, group.theta_global.new_zeros(group.peers.received.shape)
+    for block, x in group.row_blocks():
+        counted = present[: len(x), block]
+        total[: len(x)] += counted.sum(1, keepdim=True) * _compared(group.first(len(x)), x, counted, "per_sample")
+    return total / group.row_counts.unsqueeze(1)
 
 
 def _compared(group: SiteGroup, x: Tensor, present: Tensor, form: OutputForm) -> Tensor:

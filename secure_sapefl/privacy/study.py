@@ -19,7 +19,6 @@ from secure_sapefl.privacy.randomness import KeyedRandomness, Randomness, Secure
 from secure_sapefl.protocol.messages import Refusal, SiteId
 from secure_sapefl.streams import Purpose
 
-
 PREPARATION: Final = (
     "Rows count as prepared: what a preparation learns from a site's rows, such as the mean and deviation of a "
     "standardised table, is not accounted for."

@@ -24,7 +24,7 @@ from secure_sapefl.privacy.per_record import clipped_sum
 from secure_sapefl.privacy.randomness import Randomness
 from secure_sapefl.training.objective import Objective
 from secure_sapefl.training.plan import Plan, Shard
-from secure_sapefl.training.trainer import batches, stacks
+from secure_sapefl.training.trainer import STACK_BYTES, batches, stacks
 
 _NOISE_AT_A_TIME = 1 << 15  # numbers: drawn, scaled and added while they are in cache
 
@@ -99,7 +99,7 @@ class PrivateTrainer:
     def train(self, theta: Tensor, shard: Shard, plan: Plan, objective: Objective, lr: float) -> Tensor:
         theta = theta.clone(memory_format=torch.contiguous_format)
         plan = plan.to(theta.device)
-        for part in stacks(len(theta), self.model):
+        for part in stacks(len(theta), self.model, STACK_BYTES if theta.device.type == "cpu" else None):
             own = PrivateTrainer(self.model, self.clip, self.noise[part])
             own._train_stack(theta[part], shard.narrow(part), plan.narrow(part), objective.narrow(part), lr)
         return theta

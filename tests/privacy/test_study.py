@@ -6,9 +6,12 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 
+from secure_sapefl.algorithms import base, sapefl
+from secure_sapefl.algorithms.base import Peers
 from secure_sapefl.algorithms.registry import ALGORITHMS
 from secure_sapefl.algorithms.releases import NotPrivate
 from secure_sapefl.config import Config
@@ -22,6 +25,7 @@ from secure_sapefl.privacy.ledger import Paid
 from secure_sapefl.privacy.ledger_file import FileStore
 from secure_sapefl.privacy.study import PrivateSite, StudyPrivacy, Terms
 from secure_sapefl.protocol.messages import RoundUpload
+from secure_sapefl.stopwatch import Stopwatch
 from secure_sapefl.streams import Purpose
 
 PRIVATE = [name for name, method in ALGORITHMS.items() if not isinstance(method.releases, NotPrivate)]
@@ -288,6 +292,28 @@ def test_noisy_similarities_feed_anchor_filter_and_score(private: Callable[..., 
     record = simulation.run().rounds[0]
     assert 0 <= record.similarity["score_min"] < record.similarity["score_max"] <= 2
     assert simulation._log.matrix[~torch.eye(3, dtype=torch.bool).numpy()].min() < 1
+
+
+def test_similarities_are_means_over_all_rows_of_unequal_sites(
+    private: Callable[..., Simulation], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In blocks of rows or in one piece, and equal to the plain mean of cosines a record."""
+    simulation = private(kappa=1.0, batch_size=1)
+    sites = simulation._sites
+    group_model = sites._trainer.model
+    order = next(iter(sites.groups(range(3), 3)))
+    models = torch.stack([group_model.initial(np.random.default_rng(j)) for j in range(4)])
+    received = torch.tensor([[0, 1, 1, 1], [1, 0, 1, 0], [1, 1, 0, 1]], dtype=torch.bool)
+    group = sites.group(order, sites.theta_initial, 0, Peers(models, received), Stopwatch())
+    whole = sapefl._compared_on_all_rows(group)
+    monkeypatch.setattr(base, "_ROWS_AT_ONCE", 7)
+    torch.testing.assert_close(sapefl._compared_on_all_rows(group), whole)
+    for g, j in received.nonzero().tolist():
+        x, _ = group.shard.site(g)
+        own, peer = (group.trainer.model.outputs(t[None], x[None])[0] for t in (sites.theta_initial, models[j]))
+        expected = torch.nn.functional.cosine_similarity(own, peer).clamp(min=0).mean()
+        torch.testing.assert_close(whole[g, j], expected)
+    assert not whole[~received].any()
 
 
 def test_a_refined_model_stays_at_its_site_and_costs_nothing(private: Callable[..., Simulation]) -> None:
