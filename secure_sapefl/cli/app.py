@@ -5,6 +5,7 @@ Exit codes: 0 the work was done; 1 a fault of ours (please report it); 2 bad usa
 
 import os
 import sys
+import warnings
 
 import typer
 
@@ -47,7 +48,12 @@ def _root(
     """Personalized federated learning with encrypted aggregation (SAPE-FL)."""
 
 
+def _say(message: Warning | str, *_: object, **__: object) -> None:
+    typer.echo(f"secure-sapefl: {message}", err=True)
+
+
 def main() -> None:
+    warnings.showwarning = _say
     try:
         app()
     except (SapeflError, CryptoError) as error:

@@ -64,6 +64,14 @@ def test_bad_budgets_are_sentences_with_exit_code_2(cli: Cli, options: tuple[str
     assert not Path("run").exists()
 
 
+@pytest.mark.filterwarnings("default::secure_sapefl.privacy.errors.PrivacyWarning")
+def test_a_careless_delta_is_a_sentence_that_names_n(cli: Cli) -> None:
+    code, _, err = cli(*SIMULATE, "--dp-epsilon", "4", "--dp-delta", "0.1", "--method", "fedavg")
+    assert code == 0
+    assert "secure-sapefl: delta = 0.1 is not below 1 / n at 2 of 2 sites, the smallest with n = 24 records" in err
+    assert "PrivacyWarning" not in err
+
+
 def test_budget_writes_a_table_numbers_and_a_plot(cli: Cli) -> None:
     code, out, err = cli(*BUDGET, "--epsilons", "2,inf", "--methods", "sapefl,fedavg", "--format", "json")
     assert code == 0, err
