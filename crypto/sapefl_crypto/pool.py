@@ -22,6 +22,7 @@ from sapefl_crypto.errors import ValueRejected
 from sapefl_crypto.frames import Frame
 from sapefl_crypto.packing import Chunks
 from sapefl_crypto.parameters import Parameters
+from sapefl_crypto.processes import end_with_parent
 from sapefl_crypto.secret import Guarded
 
 
@@ -145,11 +146,13 @@ _sum: RunningSum
 
 def _receive_key(secret: bytes) -> None:
     global _key
+    end_with_parent()
     _key = CohortKey.from_secret(secret)
 
 
 def _start_sum(params: Parameters) -> None:
     global _sum
+    end_with_parent()
     _sum = RunningSum(params)
 
 

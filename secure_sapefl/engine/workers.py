@@ -5,17 +5,13 @@ which torch has threads is unsafe), are handed the key once, over the pipe that 
 process that handed it to them, however that one ends.
 """
 
-import os
-import sys
-from collections.abc import Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
-from contextlib import contextmanager
-from multiprocessing import get_context, parent_process
-from threading import Thread
-from types import ModuleType, TracebackType
+from multiprocessing import get_context
+from types import TracebackType
 from typing import Protocol, Self
 
 from sapefl_crypto import CohortKey
+from sapefl_crypto.processes import end_with_parent, without_main
 from secure_sapefl.protocol.answer import Answer, protect
 from secure_sapefl.protocol.codec import Codec
 from secure_sapefl.protocol.encrypted import CkksCodec
@@ -65,7 +61,7 @@ class ProcessProtector:
         self._pool = ProcessPoolExecutor(workers, get_context("spawn"), initializer=_hold_key, initargs=(secret,))
 
     def submit(self, answer: Answer, study: str, round_index: int) -> "Future[RoundUpload]":
-        with _without_main():  # the pool starts a process when it gets something to do
+        with without_main():  # the pool starts a process when it gets something to do
             return self._pool.submit(_protect, answer, study, round_index)
 
     def __enter__(self) -> Self:
@@ -75,30 +71,10 @@ class ProcessProtector:
         self._pool.shutdown(cancel_futures=True)
 
 
-@contextmanager
-def _without_main() -> Iterator[None]:
-    """A spawned process imports the script that started it, and a script without the usual `if __name__` guard would
-    begin its study again in every worker. Workers need nothing from it, so they are not told where it is."""
-    main = sys.modules["__main__"]
-    sys.modules["__main__"] = ModuleType("__main__")
-    try:
-        yield
-    finally:
-        sys.modules["__main__"] = main
-
-
 def _hold_key(secret: bytes) -> None:
     global _codec
-    Thread(target=_end_with_parent, daemon=True).start()
+    end_with_parent()
     _codec = CkksCodec(CohortKey.from_secret(secret))
-
-
-def _end_with_parent() -> None:
-    """A killed parent cannot shut its pool down, and the pool's pipe stays open: its workers hold both ends."""
-    parent = parent_process()
-    if parent is not None:
-        parent.join()
-        os._exit(1)
 
 
 def _protect(answer: Answer, study: str, round_index: int) -> RoundUpload:

@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
-from multiprocessing import get_context, parent_process
-from threading import Thread
+from multiprocessing import get_context
 
+from sapefl_crypto.processes import end_with_parent, without_main
 from secure_sapefl.errors import SapeflError
 from secure_sapefl.experiments.cells import Cell, CellResult, CellStore, run_cell
 
@@ -85,7 +85,8 @@ def _computed(cells: list[Cell], jobs: int) -> Iterator[tuple[Cell, CellResult]]
         return
     pool = ProcessPoolExecutor(processes, get_context("spawn"), initializer=_begin)
     try:
-        running = {pool.submit(run_cell, cell): cell for cell in cells}
+        with without_main():
+            running = {pool.submit(run_cell, cell): cell for cell in cells}
         for future in as_completed(running):
             yield running.pop(future), future.result()
     except BrokenProcessPool:
@@ -100,11 +101,5 @@ def _computed(cells: list[Cell], jobs: int) -> Iterator[tuple[Cell, CellResult]]
 def _begin() -> None:
     """End at once with Ctrl-C, and with the parent, however that one ends."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
-    Thread(target=_end_with_parent, daemon=True).start()
+    end_with_parent()
 
-
-def _end_with_parent() -> None:
-    parent = parent_process()
-    if parent is not None:
-        parent.join()
-        os._exit(1)
