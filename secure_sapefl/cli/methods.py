@@ -30,10 +30,13 @@ def methods(
 
 
 def _described(algorithm: "Algorithm") -> dict[str, object]:
+    from secure_sapefl.algorithms.releases import NotPrivate
+
     return {
         "name": algorithm.name,
         "title": algorithm.title,
         "server": algorithm.homomorphic.value,
+        "private": not isinstance(algorithm.releases, NotPrivate),
         "options": algorithm.options().model_dump(mode="json"),
         "source": algorithm.source,
     }
