@@ -102,4 +102,3 @@ def _begin() -> None:
     """End at once with Ctrl-C, and with the parent, however that one ends."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     end_with_parent()
-
