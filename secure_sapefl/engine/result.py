@@ -148,7 +148,7 @@ class Result:
 def versions() -> dict[str, str]:
     """The releases a number was made with."""
     found = {}
-    for name in ("secure-sapefl", "torch", "tenseal", "numpy", "scikit-learn"):
+    for name in ("secure-sapefl", "torch", "tenseal", "opacus", "numpy", "scikit-learn"):
         try:
             found[name] = version(name)
         except PackageNotFoundError:
