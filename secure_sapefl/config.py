@@ -77,6 +77,7 @@ class Config(Settings):
     dp_clip: float = Field(1.0, gt=0)
     dp_score_fraction: float = Field(0.1, gt=0, lt=1)
     dp_secure_noise: bool = False
+    dp_ledgers: Path | None = None
     rows: int | None = Field(None, ge=1)
     data_dir: Path | None = None
     label: str | None = None

@@ -42,6 +42,9 @@ def simulate(
     dp_secure_noise: Annotated[
         bool | None, typer.Option("--dp-secure-noise", help="Cryptographically secure noise; cannot be repeated.")
     ] = None,
+    dp_ledgers: Annotated[
+        Path | None, typer.Option(help="Folder of the sites' ledgers; what earlier runs spent counts. [default: none]")
+    ] = None,
     peers_per_client: Annotated[int | None, typer.Option(help="Give each site a random k peers, not all.")] = None,
     device: Annotated[str | None, typer.Option(help="auto, cpu, cuda or cuda:1. [default: auto]")] = None,
     engine: Annotated[str | None, typer.Option(help="batched, or sequential (the slow reference).")] = None,
@@ -99,6 +102,7 @@ def simulate(
         dp_clip=dp_clip,
         dp_score_fraction=dp_score_fraction,
         dp_secure_noise=dp_secure_noise,
+        dp_ledgers=dp_ledgers,
         peers_per_client=peers_per_client,
         device=device,
         engine=engine,

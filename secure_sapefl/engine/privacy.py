@@ -1,24 +1,34 @@
 """Whether a run is private. Both kinds of study are asked the same questions, so the round is written once."""
 
-from collections.abc import Sequence
-from typing import Any, Protocol
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
 
 from secure_sapefl.algorithms.base import Algorithm, SiteGroup
 from secure_sapefl.algorithms.releases import NotPrivate
 from secure_sapefl.config import Config, Settings
 from secure_sapefl.engine.sites import Sites
-from secure_sapefl.errors import BadInput
-from secure_sapefl.protocol.messages import Refusal
+from secure_sapefl.errors import BadInput, OutputFailed
+from secure_sapefl.protocol.messages import Refusal, SiteId
+
+if TYPE_CHECKING:
+    from secure_sapefl.privacy.ledger import Store
 
 
 class Privacy(Protocol):
     def admit(self, round_index: int, invited: Sequence[int]) -> tuple[list[int], list[Refusal]]:
         """Which of the invited sites take part, and why the others do not."""
 
+    def recall(self, round_index: int, invited: Sequence[int]) -> None:
+        """Stand where the study stood after a round of a run that is being resumed."""
+
     def protect(self, group: SiteGroup, sites: Sequence[int]) -> SiteGroup:
         """The group as the method may use it."""
 
     def summary(self) -> dict[str, Any] | None: ...
+
+    def close(self) -> None:
+        """Nothing more will be released."""
 
 
 class Unprotected:
@@ -26,6 +36,12 @@ class Unprotected:
 
     def admit(self, round_index: int, invited: Sequence[int]) -> tuple[list[int], list[Refusal]]:  # noqa: ARG002
         return list(invited), []
+
+    def recall(self, round_index: int, invited: Sequence[int]) -> None:
+        pass
+
+    def close(self) -> None:
+        pass
 
     def protect(self, group: SiteGroup, sites: Sequence[int]) -> SiteGroup:  # noqa: ARG002
         return group
@@ -45,4 +61,18 @@ def privacy_for(config: Config, algorithm: Algorithm, options: Settings, sites: 
 
     budget = Budget(config.dp_epsilon, config.dp_delta)
     terms = Terms.of(config, budget, algorithm.releases(options, config.local_epochs), study)
-    return StudyPrivacy(terms, dict(zip(sites.names, sites.sizes, strict=True)))
+    return StudyPrivacy(terms, dict(zip(sites.names, sites.sizes, strict=True)), _stores(config.dp_ledgers))
+
+
+def _stores(folder: Path | None) -> "Callable[[SiteId], Store]":
+    """Where sites keep their ledgers: in memory, or a file each, which later runs and studies go on with."""
+    from secure_sapefl.privacy.ledger import MemoryStore
+    from secure_sapefl.privacy.ledger_file import FileStore
+
+    if folder is None:
+        return lambda _: MemoryStore()
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise OutputFailed(f"Cannot make the folder of ledgers {folder}: {error.strerror}.") from None
+    return lambda site: FileStore(folder / f"{site}.jsonl")

@@ -6,6 +6,7 @@ and is handed frames, sealed models and names; the key stays with the sites' hal
 
 import time
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -91,7 +92,8 @@ class Simulation:
         self.config = config.model_copy(update={"clients": len(self._sites.names), "options": options})
 
     def run(self, folder: RunFolder | None = None, on_round: OnRound | None = None) -> Result:
-        with cpu_threads(self.config.threads), self._protection.protector() as protector:
+        """Every round that is left. Afterwards the sites' ledgers are closed, and the study is over."""
+        with cpu_threads(self.config.threads), self._protection.protector() as protector, closing(self._privacy):
             for round_index in range(len(self._records), self.config.rounds):
                 record = self._round(round_index, protector)
                 self._records.append(record)
@@ -110,7 +112,7 @@ class Simulation:
             return
         self._records = list(records)
         for record in records:
-            self._privacy.admit(record.round_index, self._study.cohort(record.round_index))
+            self._privacy.recall(record.round_index, self._study.cohort(record.round_index))
         self._theta_global = tensors.pop("theta_global").to(self._device)
         self._last_upload = tensors.pop("last_upload")
         self._log.matrix = tensors.pop("similarity").numpy()

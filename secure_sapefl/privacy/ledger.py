@@ -39,6 +39,8 @@ class Store(Protocol):
 
     def append(self, events: Sequence[Event]) -> None: ...
 
+    def close(self) -> None: ...
+
 
 class MemoryStore:
     """For simulations: gone with the process."""
@@ -49,6 +51,9 @@ class MemoryStore:
     def append(self, events: Sequence[Event]) -> None:
         pass
 
+    def close(self) -> None:
+        pass
+
 
 class Ledger:
     """Events of one site over rounds, runs and studies, and a budget none of them may exceed."""
@@ -57,6 +62,10 @@ class Ledger:
         self.site, self.budget = site, budget
         self._store: Store = MemoryStore() if store is None else store
         self._events = list(self._store.load())
+
+    def close(self) -> None:
+        """Let another process have it."""
+        self._store.close()
 
     @property
     def events(self) -> tuple[Event, ...]:

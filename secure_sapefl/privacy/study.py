@@ -94,6 +94,10 @@ class PrivateSite:
         events = self.events(round_index)
         return dict(zip(events, self.ledger.charge(list(events.values())), strict=True))
 
+    def has_paid(self, round_index: int) -> bool:
+        place = (self._terms.study, round_index)
+        return any((event.study, event.round_index) == place for event in self.ledger.events)
+
     def events(self, round_index: int) -> dict[Purpose, Event]:
         releases, study = self._terms.releases, self._terms.study
         trainings = {
@@ -152,6 +156,10 @@ class StudyPrivacy:
         self._stopped += [(round_index, refusal) for refusal in refusals]
         return list(self._paid), refusals
 
+    def recall(self, round_index: int, invited: Sequence[int]) -> None:
+        """A round that is over. What is on record stays; a ledger that was lost with its process is charged again."""
+        self.admit(round_index, [c for c in invited if not self.sites[c].has_paid(round_index)])
+
     def protect(self, group: SiteGroup, sites: Sequence[int]) -> SiteGroup:
         """The group with its records behind the mechanisms its sites have paid for."""
 
@@ -162,6 +170,10 @@ class StudyPrivacy:
 
         paid = tuple(self._paid.pop(c) for c in sites)
         return replace(group, private=PrivateGroup(paid, randomness, self._terms.clip))
+
+    def close(self) -> None:
+        for site in self.sites:
+            site.ledger.close()
 
     def summary(self) -> dict[str, Any]:
         """`summary.json`'s ``privacy``. Epsilon is what the ledgers hold, by RDP; the worst site's also by PRV."""

@@ -1,0 +1,71 @@
+"""Ledgers on disk: budgets are shared by all runs that use them, and a resumed run does not pay twice."""
+
+from pathlib import Path
+
+import pytest
+
+from secure_sapefl.config import Config
+from secure_sapefl.engine.result import Result
+from secure_sapefl.engine.simulator import Simulation, resume, simulate
+from secure_sapefl.errors import SapeflError
+
+
+def config(ledgers: Path, **changes: object) -> Config:
+    values = {
+        "method": "fedavg", "clients": 3, "rounds": 2, "participation": 1.0, "local_epochs": 1, "rows": 200,
+        "protection": "plaintext", "dp_epsilon": 4.0, "dp_delta": 1e-4, "dp_ledgers": ledgers,
+    }  # fmt: skip
+    return Config(**{**values, **changes})  # type: ignore[arg-type]
+
+
+def spent(result: Result) -> list[float]:
+    privacy = result.summary()["privacy"]
+    return list(privacy["epsilon_per_client"])
+
+
+def lines(folder: Path) -> dict[str, int]:
+    return {path.stem: len(path.read_text().splitlines()) for path in sorted(folder.iterdir())}
+
+
+def test_what_one_run_spent_the_next_one_does_not_have(tmp_path: Path) -> None:
+    first = Simulation(config(tmp_path / "ledgers")).run()
+    again = Simulation(config(tmp_path / "ledgers")).run()
+    alone = Simulation(config(tmp_path / "others")).run()
+    assert spent(first) == spent(alone)
+    assert all(later <= 4.0 for later in spent(again))
+    stopped = again.summary()["privacy"]["stopped"]
+    assert {one["round"] for one in stopped} == {0, 1}
+    assert {one["site"] for one in stopped} == set(again.facts["client_names"])
+    assert again.skipped_rounds == [0, 1]
+
+
+def test_a_resumed_run_goes_on_with_what_is_on_record(tmp_path: Path) -> None:
+    class Stop(Exception):
+        pass
+
+    def stop(record: object) -> None:
+        raise Stop
+
+    whole = simulate(config(tmp_path / "whole"), tmp_path / "run")
+    with pytest.raises(Stop):
+        simulate(config(tmp_path / "ledgers"), tmp_path / "stopped", stop)
+    assert set(lines(tmp_path / "ledgers").values()) == {1}
+    finished = resume(tmp_path / "stopped")
+    assert lines(tmp_path / "ledgers") == lines(tmp_path / "whole")
+    assert spent(finished) == spent(whole)
+    assert finished.accuracy == whole.accuracy
+
+
+def test_two_runs_at_once_do_not_share_a_ledger(tmp_path: Path) -> None:
+    running = Simulation(config(tmp_path))
+    with pytest.raises(SapeflError, match="held by another process"):
+        Simulation(config(tmp_path))
+    del running
+
+
+def test_a_changed_ledger_stops_the_study(tmp_path: Path) -> None:
+    Simulation(config(tmp_path)).run()
+    ledger = next(iter(sorted(tmp_path.iterdir())))
+    ledger.write_text(ledger.read_text().replace('"steps": ', '"steps": 1', 1))
+    with pytest.raises(SapeflError, match=ledger.name):
+        Simulation(config(tmp_path))
