@@ -85,7 +85,7 @@ class CohortKey(Guarded):
         tagger = TagMaker(self._root, self.params, frame.occasion)
         offsets = tagger.offsets(frame.sender, frame.nonce, first, len(chunks))
         return b"".join(
-            self._encrypt_places(np.concatenate((data, tagger.tags(first + index, data, offsets[index]))))
+            self._encrypt_places(np.concatenate((data, tagger.tags(data, offsets[index]))))
             for index, data in enumerate(chunks)
         )
 
@@ -132,7 +132,7 @@ class CohortKey(Guarded):
         for index, piece in enumerate(pieces):
             places = self._decrypt_places(piece) / total
             means[index], tags = places[:-TAGS], places[-TAGS:]
-            residual = float(tagger.residuals(first + index, means[index], tags, offsets[index]).max())
+            residual = float(tagger.residuals(means[index], tags, offsets[index]).max())
             if not residual <= tolerance:
                 raise AggregateRejected(
                     "tags",

@@ -2,7 +2,8 @@
 
     m_ck = <r_k, x_c> / sqrt(n) + t_ck            k = 1 … 8, one MAC per tag place
 
-r_k in [-1, 1)^n is secret and common to all senders of a round; t_ck in [-1, 1) is secret and belongs to one frame.
+r_k in [-1, 1)^n is secret and common to all senders and chunks of a round; t_ck in [-1, 1) is secret and belongs to
+one chunk of one frame, so that no chunk can stand in for another.
 For the claimed weights w and any honest server, the decrypted mean x̂ and tag m̂ of a chunk satisfy
 
     m̂_k = <r_k, x̂> / sqrt(n) + Σ w_c t_ck / Σ w_c
@@ -31,16 +32,16 @@ Reals = npt.NDArray[np.float64]
 class TagMaker(Guarded):
     """Makes and checks tags for one occasion. Holds secrets derived from the cohort root."""
 
-    __slots__ = ("_functional_key", "_offset_root", "_params")
+    __slots__ = ("_directions", "_offset_root", "_params")
 
     def __init__(self, root: Secret, params: Parameters, occasion: Occasion) -> None:
         about = occasion.to_bytes()
         self._params = params
-        self._functional_key = derive(root, "tag functional", about)
+        self._directions = _directions(derive(root, "tag functional", about), params.data_slots)
         self._offset_root = derive(root, "tag offset", about)
 
-    def tags(self, chunk: int, data: Reals, offsets: Reals) -> Reals:
-        return self._functional(chunk, data) + offsets
+    def tags(self, data: Reals, offsets: Reals) -> Reals:
+        return self._directions @ data + offsets
 
     def offsets(self, sender: str, nonce: bytes, first: int, count: int) -> Reals:
         """t for the chunks first … first + count of one frame. The nonce makes a frame sent twice two frames."""
@@ -48,8 +49,8 @@ class TagMaker(Guarded):
         stream = keystream(key, 0, 8 * TAGS * (first + count))
         return np.frombuffer(stream, "<i8").reshape(-1, TAGS)[first:] / 2.0**63
 
-    def residuals(self, chunk: int, data: Reals, tags: Reals, offsets: Reals) -> Reals:
-        return np.abs(tags - self.tags(chunk, data, offsets))
+    def residuals(self, data: Reals, tags: Reals, offsets: Reals) -> Reals:
+        return np.abs(tags - self.tags(data, offsets))
 
     def tolerance(self, shares: Iterable[float]) -> float:
         """How far an honest tag may be off: CKKS noise, averaged as the claimed shares average it, and rounding."""
@@ -57,8 +58,9 @@ class TagMaker(Guarded):
         rounding = _ROUNDING * (1 + self._params.max_abs_value) * math.sqrt(self._params.data_slots)
         return self._params.tag_noise * averaging + rounding
 
-    def _functional(self, chunk: int, data: Reals) -> Reals:
-        stream = keystream(self._functional_key, chunk, 2 * TAGS * data.size)
-        directions = np.frombuffer(stream, "<i2").reshape(TAGS, data.size)
-        result: Reals = directions.astype(np.float64) @ data
-        return result / (2.0**15 * math.sqrt(data.size))
+
+def _directions(key: Secret, count: int) -> Reals:
+    """r_k / sqrt(n), [8, n], in 16-bit steps."""
+    steps = np.frombuffer(keystream(key, 0, 2 * TAGS * count), "<i2").reshape(TAGS, count)
+    directions: Reals = steps / (2.0**15 * math.sqrt(count))
+    return directions
