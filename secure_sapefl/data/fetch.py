@@ -72,7 +72,7 @@ class Fetcher:
     def _receive(self, url: str, name: str, part: Path) -> None:
         """Append what is missing to the partial file, from where the last attempt stopped if the server can."""
         have = part.stat().st_size if part.exists() else 0
-        request = urllib.request.Request(url, headers={"Range": f"bytes={have}-"} if have else {})  # noqa: S310
+        request = urllib.request.Request(url, headers={"Range": f"bytes={have}-"} if have else {})  # noqa: S310 (as below)
         with _open(request, part) as reply:
             resumed = reply.status == http.HTTPStatus.PARTIAL_CONTENT
             received = have if resumed else 0

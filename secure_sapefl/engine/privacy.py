@@ -34,7 +34,7 @@ class Privacy(Protocol):
 class Unprotected:
     """Everybody takes part, and nothing is noised."""
 
-    def admit(self, round_index: int, invited: Sequence[int]) -> tuple[list[int], list[Refusal]]:  # noqa: ARG002
+    def admit(self, round_index: int, invited: Sequence[int]) -> tuple[list[int], list[Refusal]]:  # noqa: ARG002 - all are admitted
         return list(invited), []
 
     def recall(self, round_index: int, invited: Sequence[int]) -> None:
@@ -43,7 +43,7 @@ class Unprotected:
     def close(self) -> None:
         pass
 
-    def protect(self, group: SiteGroup, sites: Sequence[int]) -> SiteGroup:  # noqa: ARG002
+    def protect(self, group: SiteGroup, sites: Sequence[int]) -> SiteGroup:  # noqa: ARG002 - nobody is treated apart
         return group
 
     def summary(self) -> None:

@@ -93,10 +93,10 @@ class LocalLoss(CrossEntropy):
     def weight_penalty(self, theta: Tensor) -> Tensor | None:  # noqa: ARG002 - plain training has none
         return None
 
-    def weight_pull(self, theta: Tensor) -> Pull | None:  # noqa: ARG002
+    def weight_pull(self, theta: Tensor) -> Pull | None:  # noqa: ARG002 - nor a pull
         return None
 
-    def narrow(self, sites: slice) -> Self:  # noqa: ARG002
+    def narrow(self, sites: slice) -> Self:  # noqa: ARG002 - the same for every site
         return self
 
 
