@@ -76,6 +76,26 @@ def verify_signer(roster: Roster, framed: bytes, *, study: str, round_index: int
     return VerifiedFrame(signer=signer, payload=payload)
 
 
+def sign_document(identity: SiteIdentity, document: bytes, *, kind: str) -> bytes:
+    """A detached signature under a document that outlives rounds: a study, a consent, the state of a ledger."""
+    return identity.sign(_document_statement(document, kind))
+
+
+def verify_document(public: SitePublicKeys, document: bytes, signature: bytes, *, kind: str) -> None:
+    """Return only if this party signed exactly ``document`` as a document of this ``kind``; else `FrameRejected`."""
+    try:
+        public.verify(signature, _document_statement(document, kind))
+    except InvalidSignature:
+        raise FrameRejected(
+            f"The signature of {public.name!r} does not hold for this {kind}: it was altered after signing, or signed "
+            f"with another key. Ask {public.name!r} for it again."
+        ) from None
+
+
+def _document_statement(document: bytes, kind: str) -> bytes:
+    return bind("sapefl signed document", kind, hashlib.sha256(document).digest())
+
+
 def _parse(framed: bytes, what: str) -> tuple[bytes, str]:
     """Header with name, and the name; believed only where the lengths fit the bytes that are really there."""
     if len(framed) < _HEADER.size:

@@ -14,9 +14,9 @@ import torch
 from torch import Tensor
 
 from sapefl_crypto.errors import AggregateRejected
-from secure_sapefl.algorithms.base import Algorithm, Homomorphic, Peers, StudyFacts
+from secure_sapefl.algorithms.base import Peers
 from secure_sapefl.algorithms.registry import algorithm as find_algorithm
-from secure_sapefl.config import Config, Settings
+from secure_sapefl.config import Config
 from secure_sapefl.data import Federation, Progress, build_federation, no_progress
 from secure_sapefl.engine.device import cpu_threads, group_size, make_trainer, resolve_device
 from secure_sapefl.engine.privacy import privacy_for
@@ -28,12 +28,12 @@ from secure_sapefl.engine.sites import Sites
 from secure_sapefl.engine.uploads import UploadQueue
 from secure_sapefl.engine.workers import Protector
 from secure_sapefl.metrics import Scores
-from secure_sapefl.models import Model, build_model
+from secure_sapefl.models import build_model
 from secure_sapefl.protocol.answer import Answer
 from secure_sapefl.protocol.messages import Invitation, Refusal, RoundOutcome, RoundUpload, SealedModel, SiteId
 from secure_sapefl.protocol.server import Server
 from secure_sapefl.protocol.site import absorb, open_peers, run_round
-from secure_sapefl.protocol.study import Study
+from secure_sapefl.protocol.terms import study_terms
 from secure_sapefl.stopwatch import Stopwatch
 
 OnRound = Callable[[RoundRecord], None]
@@ -76,7 +76,15 @@ class Simulation:
         model = build_model(self._federation.shape, self._federation.classes, config.model)
         trainer = make_trainer(config.engine, model, self._device)
         self._sites = Sites(self._federation, self._algorithm, self._options, trainer, config, self._device)
-        self._study = study_of(config, self._algorithm, self._options, self._sites, model)
+        self._study = study_terms(
+            config,
+            self._algorithm,
+            self._options,
+            model,
+            name=f"{config.method}-{config.seed}",
+            sites=self._sites.names,
+            largest_site=max(self._sites.sizes),
+        )
         self._group_size = group_size(model.parameters, self._device, config.group_size)
         self._protection = protection_for(config.protection, self._algorithm, self._study.cohort_size, config.workers)
         self._privacy = privacy_for(config, self._algorithm, self._options, self._sites, self._study.name)
@@ -251,22 +259,3 @@ def federation_of(config: Config, progress: Progress = no_progress) -> Federatio
         clusters=config.clusters,
         progress=progress,
     )
-
-
-def study_of(config: Config, algorithm: Algorithm, options: Settings, sites: Sites, model: Model) -> Study:
-    """The public terms of a simulated study."""
-    study = Study(
-        name=f"{config.method}-{config.seed}",
-        sites=sites.names,
-        participation=config.participation,
-        seed=config.seed,
-        parameters=algorithm.update_length(model, options),
-        max_score=1.0,
-        peers_per_client=config.peers_per_client,
-        peers_from=algorithm.peers_from,
-        relay_only=algorithm.homomorphic is Homomorphic.RELAY,
-    )
-    facts = StudyFacts(
-        cohort=study.cohort_size, largest_site=max(sites.sizes), peers_per_client=config.peers_per_client
-    )
-    return replace(study, max_score=algorithm.score_bound(facts))

@@ -10,6 +10,11 @@ from secure_sapefl.protocol.messages import SiteId
 from secure_sapefl.streams import Purpose, stream
 
 
+def cohort_size(participation: float, sites: int) -> int:
+    """ceil(r * C) sites take part in a round."""
+    return math.ceil(participation * sites - 1e-9)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Study:
     """Public: holds nothing that depends on a record."""
@@ -26,8 +31,7 @@ class Study:
 
     @property
     def cohort_size(self) -> int:
-        """ceil(r * C) sites take part in a round."""
-        return math.ceil(self.participation * len(self.sites) - 1e-9)
+        return cohort_size(self.participation, len(self.sites))
 
     def cohort(self, round_index: int) -> tuple[int, ...]:
         """The sites sampled for a round, ascending."""

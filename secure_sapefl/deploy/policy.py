@@ -1,0 +1,78 @@
+"""What a site's owner allows, whatever a study asks for. The file is the owner's, and says every value itself.
+
+A study is held against it before the owner approves (`review.py`), and each aggregate before it is used
+(`Policy.claims`).
+"""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from pydantic import Field
+
+from secure_sapefl.config import Settings, read_toml
+
+if TYPE_CHECKING:
+    from sapefl_crypto import ClaimPolicy, OwnPart
+
+TEMPLATE: Final = """\
+# What this site allows, whatever a study asks for. Only the site's owner edits this file; a change takes effect when
+# a study is next started. `secure-sapefl site review study.toml` holds a study against it, line by line.
+
+# Differential privacy: the most one study may cost each patient, and the most all studies together may, ever.
+# Smaller is safer; 1 is strong, 8 is weak. A delta is a chance of failure: keep it far below 1 / number of records.
+max_epsilon_per_study = 4.0
+max_epsilon_lifetime = 8.0
+max_delta_per_study = 1e-5
+max_delta_lifetime = 1e-5
+
+# May a study run without differential privacy? Then what leaves is encrypted, but peers' models may betray records.
+without_privacy = false
+
+# May noise come from the study's seed? Whoever has the study file can then subtract it: only for trials on mock data.
+repeatable_noise = false
+
+# A sum hides a site only among others: how many must be in it, how many must count as if equal, and the largest part
+# one site may have in it (0.6 is 60 %).
+min_cohort = 3
+min_effective_cohort = 2.0
+max_share = 0.6
+
+# Methods this site takes part in; `secure-sapefl methods` explains them.
+methods = ["sapefl", "fedavg", "fedavg-ft", "fedprox", "ditto", "lcfed"]
+
+# May this site's accuracy on its own test records be reported to the server?
+metrics_may_leave = false
+
+# May the other sites of a study read this site's personal model? SAPE-FL needs it.
+peers_may_receive_model = true
+"""
+
+
+class Policy(Settings):
+    max_epsilon_per_study: float = Field(gt=0)
+    max_epsilon_lifetime: float = Field(gt=0)
+    max_delta_per_study: float = Field(gt=0, lt=1)
+    max_delta_lifetime: float = Field(gt=0, lt=1)
+    without_privacy: bool
+    repeatable_noise: bool
+    min_cohort: int = Field(ge=1)
+    min_effective_cohort: float = Field(ge=1)
+    max_share: float = Field(gt=0, le=1)
+    methods: tuple[str, ...]
+    metrics_may_leave: bool
+    peers_may_receive_model: bool
+
+    @classmethod
+    def load(cls, path: Path) -> "Policy":
+        return cls.read(read_toml(path), str(path))
+
+    def claims(self, own: "OwnPart | None" = None) -> "ClaimPolicy":
+        """The conditions on every aggregate; ``own`` is what this site sent in that round."""
+        from sapefl_crypto import ClaimPolicy
+
+        return ClaimPolicy(
+            min_cohort=self.min_cohort,
+            min_effective_cohort=self.min_effective_cohort,
+            max_share=self.max_share,
+            own=own,
+        )

@@ -1,0 +1,171 @@
+"""What a site's records must look like, said without any record: columns with their kinds, or the shape of images.
+
+The schema is public. It gives the model its shape, mock data its values, and a site's file something to be held to.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import AfterValidator, Field, field_validator, model_validator
+
+from secure_sapefl.config import Settings
+from secure_sapefl.errors import BadInput
+
+_LONGEST_NAME = 100
+
+
+def _plain(name: str) -> str:
+    """Names are shown on terminals and pages, and looked for in header lines."""
+    if not name.isprintable() or name != name.strip() or not 1 <= len(name) <= _LONGEST_NAME:
+        raise ValueError(f"a name has 1 to {_LONGEST_NAME} printable characters and no spaces around them")
+    return name
+
+
+Name = Annotated[str, AfterValidator(_plain)]
+Names = Annotated[tuple[Name, ...], Field(min_length=2)]
+
+
+class Numeric(Settings):
+    """A number. ``low`` and ``high`` are what is possible anywhere, not what a site has seen."""
+
+    name: Name
+    kind: Literal["numeric"] = "numeric"
+    low: float | None = None
+    high: float | None = None
+    may_be_missing: bool = False
+
+    @model_validator(mode="after")
+    def _in_order(self) -> Self:
+        if (self.low is None) != (self.high is None):
+            raise BadInput(f"{self.name!r} has half a range; give both low and high, or neither.")
+        if self.low is not None and self.high is not None and not self.low < self.high:
+            raise BadInput(f"{self.name!r} ranges from {self.low:g} to {self.high:g}; low must be below high.")
+        return self
+
+    @property
+    def range(self) -> tuple[float, float] | None:
+        return None if self.low is None or self.high is None else (self.low, self.high)
+
+    @property
+    def columns(self) -> int:
+        return 1
+
+
+class Categorical(Settings):
+    """One of a few texts; the model gets a column of 0 and 1 for each level."""
+
+    name: Name
+    kind: Literal["categorical"] = "categorical"
+    levels: Names
+    may_be_missing: bool = False
+
+    @field_validator("levels")
+    @classmethod
+    def _distinct(cls, levels: tuple[str, ...]) -> tuple[str, ...]:
+        return distinct(levels, "level")
+
+    @property
+    def columns(self) -> int:
+        return len(self.levels)
+
+
+Feature = Numeric | Categorical
+
+
+class TableSchema(Settings):
+    """Rows of named columns.
+
+    ``scaling`` says where the centre and width of a numeric column come from. By "range", from the ranges given here:
+    a fixed formula, the same at every site, which learns nothing from a record. By "site", from the mean and deviation
+    of the site's own training rows: no ranges are needed, but what is learnt so is outside the privacy accounting.
+    """
+
+    kind: Literal["table"] = "table"
+    label: Name
+    classes: Names
+    features: Annotated[tuple[Annotated[Feature, Field(discriminator="kind")], ...], Field(min_length=1)]
+    scaling: Literal["range", "site"] = "range"
+
+    @field_validator("classes")
+    @classmethod
+    def _distinct_classes(cls, classes: tuple[str, ...]) -> tuple[str, ...]:
+        return distinct(classes, "class")
+
+    @field_validator("features", mode="before")
+    @classmethod
+    def _each_named(cls, features: object) -> object:
+        """Read one by one, so that a mistake names the feature it is in."""
+        return [_feature(one) for one in features] if isinstance(features, Sequence) else features
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Self:
+        distinct((self.label, *(feature.name for feature in self.features)), "column")
+        bare = [f.name for f in self.features if isinstance(f, Numeric) and f.range is None]
+        if self.scaling == "range" and bare:
+            raise BadInput(
+                f'scaling = "range" needs the range of every numeric column; {bare[0]!r} has none. '
+                'Give it low and high, or choose scaling = "site".'
+            )
+        return self
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return (sum(feature.columns for feature in self.features),)
+
+    @property
+    def learns_from_rows(self) -> bool:
+        return self.scaling == "site"
+
+
+class ImageSchema(Settings):
+    """Images in an .npz: X of bytes, [n, height, width] or with channels last, and y."""
+
+    kind: Literal["images"] = "images"
+    height: int = Field(ge=4, le=4096)
+    width: int = Field(ge=4, le=4096)
+    channels: Literal[1, 3] = 1
+    classes: Names
+
+    @field_validator("classes")
+    @classmethod
+    def _distinct_classes(cls, classes: tuple[str, ...]) -> tuple[str, ...]:
+        return distinct(classes, "class")
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return (self.channels, self.height, self.width)
+
+    @property
+    def learns_from_rows(self) -> bool:
+        return False
+
+
+Schema = TableSchema | ImageSchema
+
+
+def read_schema(values: object) -> Schema:
+    """A schema from the table of a TOML file; its ``kind`` says which."""
+    if not isinstance(values, Mapping):
+        raise BadInput("The schema is a table: kind, classes, and features or an image size.")
+    kinds: dict[object, type[TableSchema] | type[ImageSchema]] = {"table": TableSchema, "images": ImageSchema}
+    kind = values.get("kind", "table")
+    if kind not in kinds:
+        raise BadInput(f"schema: kind = {kind!r} is not possible: a schema is a table or images.")
+    return kinds[kind].read(values, "schema")
+
+
+def distinct(names: Sequence[str], what: str) -> tuple[str, ...]:
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise BadInput(f"The {what} {twice[0]!r} appears twice; every {what} needs a name of its own.")
+    return tuple(names)
+
+
+def _feature(values: Any) -> Feature:
+    if not isinstance(values, Mapping):
+        return values  # type: ignore[no-any-return]  # a feature already, or pydantic says what is wrong
+    kinds: dict[object, type[Numeric] | type[Categorical]] = {"numeric": Numeric, "categorical": Categorical}
+    kind, where = values.get("kind", "numeric"), f"feature {values.get('name', '?')!r}"
+    if kind not in kinds:
+        raise BadInput(f"{where}: kind = {kind!r} is not possible: a feature is numeric or categorical.")
+    return kinds[kind].read(values, where)
