@@ -11,7 +11,7 @@ from matplotlib.ticker import FuncFormatter
 from secure_sapefl.report import formats
 from secure_sapefl.report.drawing import MARKERS, SERIES, Chart
 from secure_sapefl.report.interval import Interval, bootstrap_difference, bootstrap_mean
-from secure_sapefl.report.round_charts import axes_over_rounds, line, whole_percent
+from secure_sapefl.report.round_charts import axes_over_rounds, line, numbers, whole_percent
 from secure_sapefl.report.run import Run
 
 
@@ -92,8 +92,8 @@ def comparison_charts(compared: Sequence[ComparedRun]) -> tuple[Chart, ...]:
 def _draw_rounds(figure: Figure, runs: Sequence[Run]) -> None:
     axes = axes_over_rounds(figure, max(len(run.rounds) for run in runs))
     for series, run in enumerate(runs):
-        means = [record.personal.accuracy.mean for record in run.rounds]
-        line(axes, means, formats.shorten(run.label, 24), series)
+        means = [record.personal.accuracy.mean for record in run.evaluated]
+        line(axes, numbers(run.evaluated), means, formats.shorten(run.label, 24), series)
     axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: whole_percent(value)))
     figure.legend(loc="outside lower center", ncols=2)
 

@@ -6,16 +6,9 @@ from matplotlib.ticker import FuncFormatter
 
 from secure_sapefl.report import formats
 from secure_sapefl.report.drawing import SERIES, Chart
-from secure_sapefl.report.round_charts import axes_over_rounds, line
+from secure_sapefl.report.phases import seconds_by_phase
+from secure_sapefl.report.round_charts import axes_over_rounds, line, numbers
 from secure_sapefl.report.run import Run
-from secure_sapefl.stopwatch import PHASES
-
-
-def seconds_by_phase(run: Run) -> dict[str, float]:
-    """The phases that took any time, and what lies between them."""
-    spent = {phase: sum(record.seconds[phase] for record in run.rounds) for phase in PHASES}
-    rest = sum(record.total_seconds for record in run.rounds) - sum(spent.values())
-    return {phase: value for phase, value in spent.items() if value > 0} | {"other": max(rest, 0.0)}
 
 
 def seconds(run: Run) -> Chart:
@@ -47,8 +40,8 @@ def traffic(run: Run) -> Chart | None:
 
     def draw(figure: Figure) -> None:
         axes = axes_over_rounds(figure, len(up))
-        line(axes, up, "up (site to server)", 0)
-        line(axes, down, "down (server to site)", 1)
+        line(axes, numbers(run.rounds), up, "up (site to server)", 0)
+        line(axes, numbers(run.rounds), down, "down (server to site)", 1)
         axes.set_ylim(bottom=0)
         axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: formats.size(value)))
         figure.legend(loc="outside lower center", ncols=2)

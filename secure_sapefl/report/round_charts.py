@@ -9,6 +9,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
+from secure_sapefl.engine.result import RoundRecord
 from secure_sapefl.metrics import Floats, Spread
 from secure_sapefl.report import formats
 from secure_sapefl.report.drawing import DASHES, FAINT, INK, MARKERS, SERIES, Chart
@@ -19,28 +20,28 @@ _MOST_MARKERS = 30
 
 
 def accuracy(run: Run) -> Chart:
-    own = [record.personal.accuracy for record in run.rounds]
-    everywhere = [record.everywhere.accuracy for record in run.rounds] if run.personal_differs else []
+    own = [record.personal.accuracy for record in run.evaluated]
+    everywhere = [record.everywhere.accuracy for record in run.evaluated] if run.personal_differs else []
     dashed = " Dashed: the global model, mean over sites." if everywhere else ""
     return Chart(
         name="accuracy",
         title="Accuracy over rounds",
         caption=f"Every site's own model on its own test rows: the mean, and each site as a thin line.{dashed}",
-        alt=f"Line chart of mean accuracy over {_count(own)}, ending at {formats.percent(own[-1].mean)}.",
-        draw=lambda figure: _draw_spreads(figure, own, everywhere, whole_percent),
+        alt=f"Line chart of mean accuracy over {_count(run)}, ending at {formats.percent(own[-1].mean)}.",
+        draw=lambda figure: _draw_spreads(figure, run, own, everywhere, whole_percent),
     )
 
 
 def auc(run: Run) -> Chart | None:
-    own = [record.personal.auc for record in run.rounds]
+    own = [record.personal.auc for record in run.evaluated]
     if not any(len(spread.defined) for spread in own):
         return None
     return Chart(
         name="auc",
         title="AUC over rounds",
         caption="Macro one-vs-rest AUC of every site's own model; a site whose test rows are of one class has none.",
-        alt=f"Line chart of mean AUC over {_count(own)}, ending at {formats.decimal(own[-1].mean)}.",
-        draw=lambda figure: _draw_spreads(figure, own, [], "{:.2f}".format),
+        alt=f"Line chart of mean AUC over {_count(run)}, ending at {formats.decimal(own[-1].mean)}.",
+        draw=lambda figure: _draw_spreads(figure, run, own, [], "{:.2f}".format),
     )
 
 
@@ -51,9 +52,11 @@ def scores(run: Run) -> Chart | None:
 
     def draw(figure: Figure) -> None:
         axes = axes_over_rounds(figure, len(mean))
-        bars = axes.errorbar(_rounds(mean), mean, (mean - low, high - mean), fmt="none", color=SERIES[0], capsize=3)
+        bars = axes.errorbar(
+            numbers(run.rounds), mean, (mean - low, high - mean), fmt="none", color=SERIES[0], capsize=3
+        )
         bars.set_label("lowest to highest")
-        line(axes, mean, "mean", 0)
+        line(axes, numbers(run.rounds), mean, "mean", 0)
         axes.set_ylim(bottom=0)
         axes.set_ylabel("score of a site")
         figure.legend(loc="outside lower center", ncols=2)
@@ -74,8 +77,8 @@ def peers(run: Run) -> Chart | None:
 
     def draw(figure: Figure) -> None:
         axes = axes_over_rounds(figure, len(received))
-        axes.bar(_rounds(received), passed, width=0.7, color=SERIES[0], label="similar enough")
-        axes.bar(_rounds(received), received, width=0.7, fill=False, edgecolor=INK, lw=1, label="received")
+        axes.bar(numbers(run.rounds), passed, width=0.7, color=SERIES[0], label="similar enough")
+        axes.bar(numbers(run.rounds), received, width=0.7, fill=False, edgecolor=INK, lw=1, label="received")
         axes.set_ylabel("peers of a site")
         figure.legend(loc="outside lower center", ncols=2)
 
@@ -96,10 +99,15 @@ def axes_over_rounds(figure: Figure, rounds: int) -> Axes:
     return axes
 
 
-def line(axes: Axes, values: Sequence[float] | Floats, label: str, series: int) -> None:
+def numbers(records: Sequence[RoundRecord]) -> list[int]:
+    """Rounds as people count them."""
+    return [record.round_index + 1 for record in records]
+
+
+def line(axes: Axes, rounds: Sequence[int], values: Sequence[float] | Floats, label: str, series: int) -> None:
     """A line nobody has to tell from others by its colour alone."""
     axes.plot(
-        _rounds(values),
+        rounds,
         values,
         color=SERIES[series % len(SERIES)],
         linestyle=DASHES[series % len(DASHES)],
@@ -115,29 +123,28 @@ def whole_percent(value: float) -> str:
 
 
 def _draw_spreads(
-    figure: Figure, own: Sequence[Spread], everywhere: Sequence[Spread], form: Callable[[float], str]
+    figure: Figure, run: Run, own: Sequence[Spread], everywhere: Sequence[Spread], form: Callable[[float], str]
 ) -> None:
-    axes = axes_over_rounds(figure, len(own))
+    axes, rounds = axes_over_rounds(figure, len(run.rounds)), numbers(run.evaluated)
     by_site = np.array([spread.per_client for spread in own]).T
-    line(axes, [spread.mean for spread in own], "mean of own models", 0)
+    line(axes, rounds, [spread.mean for spread in own], "mean of own models", 0)
     if everywhere:
-        line(axes, [spread.mean for spread in everywhere], "global model", 1)
+        line(axes, rounds, [spread.mean for spread in everywhere], "global model", 1)
     handles = axes.get_lines()
     if len(by_site) > 1:
-        _thin_lines(axes, by_site)
+        _thin_lines(axes, rounds, by_site)
         handles = [*handles, Line2D([], [], color=FAINT, linewidth=0.8, label="one site")]
     axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: form(value)))
     figure.legend(handles=handles, loc="outside lower center", ncols=3)
 
 
-def _thin_lines(axes: Axes, by_site: Floats) -> None:
-    rounds = _rounds(by_site[0])
+def _thin_lines(axes: Axes, rounds: Sequence[int], by_site: Floats) -> None:
     paths = [np.column_stack((rounds, values)) for values in by_site]
     lines = LineCollection(paths, colors=FAINT, linewidths=0.7, alpha=0.55, zorder=1.5)
     lines.set_rasterized(by_site.size > _MOST_POINTS)
     axes.add_collection(lines)
     if len(rounds) == 1:  # a line through one point cannot be seen
-        axes.scatter(np.ones(len(by_site)), by_site[:, 0], s=8, color=FAINT, alpha=0.55, zorder=1.5)
+        axes.scatter(np.full(len(by_site), rounds[0]), by_site[:, 0], s=8, color=FAINT, alpha=0.55, zorder=1.5)
     axes.autoscale_view()
 
 
@@ -146,9 +153,5 @@ def _logged(run: Run, key: str) -> Floats:
     return np.array([record.similarity.get(key, np.nan) for record in run.rounds])
 
 
-def _rounds(values: Sequence[float] | Floats) -> list[int]:
-    return list(range(1, len(values) + 1))
-
-
-def _count(rounds: Sequence[Spread]) -> str:
-    return "one round" if len(rounds) == 1 else f"{len(rounds)} rounds"
+def _count(run: Run) -> str:
+    return "one round" if len(run.rounds) == 1 else f"{len(run.rounds)} rounds"

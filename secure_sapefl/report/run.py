@@ -38,8 +38,13 @@ class Run:
         return tuple(printable(name) for name in self.summary["client_names"])
 
     @property
+    def evaluated(self) -> tuple[RoundRecord, ...]:
+        """The rounds that ended with an evaluation: all of them, or every so many (`evaluate_every`)."""
+        return tuple(record for record in self.rounds if record.personal.accuracy.per_client)
+
+    @property
     def last(self) -> RoundRecord:
-        return self.rounds[-1]
+        return self.evaluated[-1]
 
     @property
     def silent(self) -> bool:
@@ -95,8 +100,8 @@ def _check(run: Run) -> None:
     sites = len(run.sites)
     if not run.rounds or len(run.rounds) != run.summary["rounds"]:
         raise ValueError(f"rounds.jsonl has {len(run.rounds)} rounds, summary.json {run.summary['rounds']}")
-    spreads = [s for r in run.rounds for s in (r.personal.accuracy, r.personal.auc, r.everywhere.accuracy)]
-    if sites == 0 or any(len(spread.per_client) != sites for spread in spreads):
+    spreads = [s for r in run.evaluated for s in (r.personal.accuracy, r.personal.auc, r.everywhere.accuracy)]
+    if sites == 0 or not spreads or any(len(spread.per_client) != sites for spread in spreads):
         raise ValueError(f"a round does not have one number for each of the {sites} sites")
     if run.similarity is not None and run.similarity.shape != (sites, sites):
         raise ValueError(f"the similarity matrix is not {sites} × {sites}")

@@ -3,15 +3,15 @@
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from markupsafe import Markup
 
 from secure_sapefl.report import formats
+from secure_sapefl.report.budget import BudgetView, budget_of
 from secure_sapefl.report.charts import charts_of
-from secure_sapefl.report.cost_charts import seconds_by_phase
 from secure_sapefl.report.drawing import Chart, to_svg
 from secure_sapefl.report.interval import bootstrap_difference, bootstrap_mean
+from secure_sapefl.report.phases import PhaseRow, phases
 from secure_sapefl.report.run import Run, printable
 from secure_sapefl.report.who_sees import Sight, who_sees_what
 
@@ -59,9 +59,8 @@ class RunView:
     facts: tuple[tuple[str, str], ...]
     sites: tuple[SiteRow, ...]
     sights: tuple[Sight, ...]
-    seconds: Mapping[str, float]
-    privacy: tuple[tuple[str, str], ...]
-    budgets: tuple[tuple[str, float | None], ...]
+    phases: tuple[PhaseRow, ...]
+    budget: BudgetView | None
 
 
 def view_of(run: Run, anchor: str) -> RunView:
@@ -73,9 +72,8 @@ def view_of(run: Run, anchor: str) -> RunView:
         facts=_facts(run),
         sites=_sites(run),
         sights=who_sees_what(run),
-        seconds=seconds_by_phase(run),
-        privacy=_privacy(run.summary["privacy"] or {}),
-        budgets=tuple(zip(run.sites, run.epsilons, strict=True)) if run.epsilons else (),
+        phases=phases(run),
+        budget=budget_of(run),
     )
 
 
@@ -131,13 +129,3 @@ def _sites(run: Run) -> tuple[SiteRow, ...]:
         )
         for c, name in enumerate(run.sites)
     )
-
-
-def _privacy(budget: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
-    """Everything the summary says about the budget that is one value."""
-    single = {key: value for key, value in budget.items() if not isinstance(value, list | dict)}
-    return tuple((key.replace("_", " "), printable(_short(value))) for key, value in single.items())
-
-
-def _short(value: object) -> str:
-    return formats.NOTHING if value is None else f"{value:.4g}" if isinstance(value, float) else str(value)

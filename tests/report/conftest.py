@@ -1,6 +1,8 @@
 """Folders of finished runs, written as the engine writes them, with numbers chosen by hand."""
 
 import json
+import shutil
+import subprocess
 
 import pytest
 
@@ -11,6 +13,8 @@ from secure_sapefl.protocol.messages import Refusal
 from secure_sapefl.report.run import load_run
 from secure_sapefl.stopwatch import PHASES
 
+QUIET = "--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking"
+MORE = "--disable-component-update --disable-sync --virtual-time-budget=20000 --dump-dom --window-size=1000,800"
 SIMILARITY = {"score_min": 1.0, "score_mean": 1.5, "score_max": 2.0, "peers_received": 2.0, "peers_passed": 1.0}
 
 
@@ -46,11 +50,20 @@ def make_folder(tmp_path_factory):
         protection="ckks",
         matrix=None,
         refusals=(),
+        evaluate_every=1,
+        settings=None,
         **summary,
     ):
         folder = tmp_path_factory.mktemp("runs") / name
         folder.mkdir()
-        config = Config(method=method, clients=len(sites), rounds=rounds, protection=protection)
+        config = Config(
+            method=method,
+            clients=len(sites),
+            rounds=rounds,
+            protection=protection,
+            evaluate_every=evaluate_every,
+            **(settings or {}),
+        )
         facts = {
             "method": method,
             "dataset": "synthetic",
@@ -64,7 +77,9 @@ def make_folder(tmp_path_factory):
             "device": "cpu",
             "versions": {"secure-sapefl": "0"},
         }
-        records = tuple(record(t, own, auc, everywhere, method, refusals) for t in range(rounds))
+        nothing = ((), (), ())
+        numbers = [nothing if (t + 1) % evaluate_every else (own, auc, everywhere) for t in range(rounds)]
+        records = tuple(record(t, *numbers[t], method, refusals) for t in range(rounds))
         if matrix is None:
             matrix = [[None if i == j else 0.5 for j in range(len(sites))] for i in range(len(sites))]
         shown = [] if method != "sapefl" or len(sites) == 1 else matrix
@@ -85,3 +100,22 @@ def make_run(make_folder):
 @pytest.fixture
 def refusal():
     return Refusal("Bert", "a value is <b>NaN</b>")
+
+
+@pytest.fixture(scope="session")
+def chromium():
+    found = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    if found is None:
+        pytest.skip("chromium is not installed: the report was not opened in a browser")
+    return found
+
+
+@pytest.fixture
+def browse(chromium, tmp_path):
+    """The document a browser ends up with at an address; later flags override earlier ones."""
+
+    def load(address, *flags):
+        command = [chromium, *QUIET.split(), *MORE.split(), *flags, f"--user-data-dir={tmp_path / 'profile'}", address]
+        return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+    return load

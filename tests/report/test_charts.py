@@ -6,8 +6,8 @@ from matplotlib.figure import Figure
 
 from secure_sapefl.report import round_charts
 from secure_sapefl.report.charts import charts_of
-from secure_sapefl.report.cost_charts import seconds_by_phase
 from secure_sapefl.report.drawing import to_svg
+from secure_sapefl.report.phases import seconds_by_phase
 
 NAN = float("nan")
 
@@ -52,6 +52,13 @@ def test_accuracy_shows_the_means_and_every_site(make_run):
 
 def test_rounds_are_counted_from_one(make_run):
     assert drawn(make_run(), "accuracy").get_lines()[0].get_xdata().tolist() == [1, 2]
+
+
+def test_points_stand_where_models_were_evaluated(make_run):
+    axes = drawn(make_run(rounds=4, evaluate_every=2), "accuracy")
+    assert axes.get_lines()[0].get_xdata().tolist() == [2, 4]
+    assert [path[:, 0].tolist() for path in axes.collections[0].get_segments()] == [[2, 4]] * 3
+    assert drawn(make_run(rounds=4, evaluate_every=2), "bytes").get_lines()[0].get_xdata().tolist() == [1, 2, 3, 4]
 
 
 def test_peers_show_how_many_passed_of_those_received(make_run):

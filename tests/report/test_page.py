@@ -108,11 +108,38 @@ def test_unchanged_rounds_are_counted_from_one(make_run):
 
 @pytest.mark.usefixtures("no_drawings")
 def test_the_privacy_budget_appears_where_there_is_one(make_run):
-    budget = {"epsilon_max": 4.0, "delta": 1e-5, "score_noise": None, "epsilon_per_client": [1.5, 4.0, None]}
+    budget = {
+        "epsilon_max": 4.0,
+        "delta": 1e-5,
+        "score_noise": None,
+        "something_new": "later",
+        "epsilon_per_client": [1.5, 4.0, None],
+        "notes": ["Rows count as <prepared>."],
+    }
     private = Page(render_page([make_run("private", privacy=budget)]))
     assert "Privacy budget" in private.texts("h3")
-    assert dict(zip(private.texts("dt"), private.texts("dd"), strict=True))["epsilon max"] == "4"
+    facts = dict(zip(private.texts("dt"), private.texts("dd"), strict=True))
+    assert facts["Most spent by a site, ε"] == "4"
+    assert facts["something new"] == "later"
     assert {"Anna 1.500", "Bert 4.000", "Cleo –"} <= set(private.texts("tr"))
+    assert "Rows count as <prepared>." in private.texts("li")
+
+
+@pytest.mark.usefixtures("no_drawings")
+def test_private_and_other_runs_are_told_apart(make_run):
+    spent = {"epsilon_max": 3.25, "epsilon_per_client": [3.25, 1.0, 2.0]}
+    page = Page(render_page([make_run("a"), make_run("b", privacy=spent)]))
+    rows = [text for text in page.texts("tr") if re.match(r"[ab] \d+\.\d %", text)]
+    assert " ckks no budget " in rows[0]
+    assert " ckks 3.250 " in rows[1]
+
+
+@pytest.mark.usefixtures("no_drawings")
+def test_seconds_and_bytes_by_phase(page):
+    rows = page.texts("tr")
+    assert "local training from the global model 4.0 s 66.7 %" in rows
+    assert "encrypt encrypting, sealing and sending 1.0 s 16.7 % 1.23 kB" in rows
+    assert "other between the phases 1.0 s 16.7 %" in rows
 
 
 @pytest.mark.usefixtures("no_drawings")
@@ -145,7 +172,7 @@ def test_one_site_one_round(make_run):
 
 def test_several_runs_are_compared_with_the_first(comparison):
     assert comparison.texts("h2") == ["Comparison", "a", "b", "c"]
-    rows = [text for text in comparison.texts("tr") if re.match(r"[abc] (Local|SAPE)", text)]
+    rows = [text for text in comparison.texts("tr") if re.match(r"[abc] \d+\.\d %", text)]
     assert "the reference" in rows[0]
     assert "+0.0+0.0 to +0.0 0, 0" in rows[1]
     assert "other rows or sites than the reference" in rows[2]

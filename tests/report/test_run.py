@@ -38,6 +38,18 @@ def test_sites_that_use_the_global_model_do_not_differ_from_it(make_run):
     assert not make_run(method="fedavg", everywhere=(0.9, 0.6, 0.3)).personal_differs
 
 
+def test_rounds_without_an_evaluation_are_skipped_over(make_run):
+    run = make_run(rounds=4, evaluate_every=2)
+    assert len(run.rounds) == 4
+    assert [record.round_index for record in run.evaluated] == [1, 3]
+    assert run.last.round_index == 3
+
+
+def test_a_run_that_was_never_evaluated_is_not_whole(make_folder):
+    with pytest.raises(BadInput, match="one number for each of the 3 sites"):
+        load_run(make_folder(rounds=1, evaluate_every=2))
+
+
 def test_no_folder(tmp_path):
     with pytest.raises(BadInput, match="is not a folder"):
         load_run(tmp_path / "nowhere")

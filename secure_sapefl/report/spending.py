@@ -1,0 +1,77 @@
+"""Where each site's budget went, release by release: the ledgers of a run, replayed from its public terms.
+
+A run records what its sites spent in all. Who was invited, with which noise and for how many steps, follows from its
+configuration, so the events can be written again and counted by release. A replay that does not end at the recorded
+epsilon (a ledger that other studies use too, say) is not shown.
+"""
+
+import math
+import warnings
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from secure_sapefl.algorithms.registry import algorithm as find_algorithm
+from secure_sapefl.algorithms.releases import NotPrivate
+from secure_sapefl.config import Config
+from secure_sapefl.protocol.study import Study
+from secure_sapefl.report.run import Run
+
+if TYPE_CHECKING:
+    from secure_sapefl.privacy.ledger import Ledger
+    from secure_sapefl.privacy.study import StudyPrivacy
+
+FIELDS = {"update": "Update", "theta_personal": "Personal model", "similarity_score": "Score"}
+
+
+def replay(config: Config, rows: Mapping[str, int], rounds: int) -> "StudyPrivacy | None":
+    """The study's privacy as it stood after so many rounds; None for a run without a budget."""
+    algorithm = find_algorithm(config.method)
+    if config.dp_epsilon is None or config.dp_delta is None or isinstance(algorithm.releases, NotPrivate):
+        return None
+    from secure_sapefl.privacy.errors import PrivacyWarning  # takes seconds to import, so only where it is needed
+    from secure_sapefl.privacy.events import Budget
+    from secure_sapefl.privacy.study import StudyPrivacy, Terms
+
+    study = Study(
+        name=f"{config.method}-{config.seed}",
+        sites=tuple(rows),
+        participation=config.participation,
+        seed=config.seed,
+        parameters=0,
+        max_score=1.0,
+    )
+    releases = algorithm.releases(algorithm.options.read(config.options, "config.toml"), config.local_epochs)
+    terms = Terms.of(config, Budget(config.dp_epsilon, config.dp_delta), releases, study.name)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", PrivacyWarning)  # the run itself has warned
+        privacy = StudyPrivacy(terms, rows)
+    for round_index in range(rounds):
+        privacy.recall(round_index, study.cohort(round_index))
+    return privacy
+
+
+def by_release(run: Run) -> tuple[Mapping[str, float], ...] | None:
+    """For every site, what each release would have cost alone. Together they cost more, but less than their sum."""
+    if run.rows is None or not run.epsilons:
+        return None
+    rows = dict(zip(run.summary["client_names"], run.rows, strict=True))
+    privacy = replay(run.config, rows, len(run.rounds))
+    if privacy is None or not _agrees([site.ledger.epsilon for site in privacy.sites], run.epsilons):
+        return None
+    return tuple(_alone(site.ledger) for site in privacy.sites)
+
+
+def _alone(ledger: "Ledger") -> dict[str, float]:
+    from secure_sapefl.privacy.accounting import composition, rdp_epsilon
+
+    return {
+        field: rdp_epsilon(composition(e for e in ledger.events if e.release == field), ledger.budget.delta)
+        for field in sorted({event.release for event in ledger.events})
+    }
+
+
+def _agrees(replayed: list[float], recorded: tuple[float | None, ...]) -> bool:
+    return all(
+        spent is not None and math.isclose(again, spent, rel_tol=1e-6)
+        for again, spent in zip(replayed, recorded, strict=True)
+    )
