@@ -15,7 +15,7 @@ MISSING: Final = frozenset({"", "?", "na", "n/a", "nan", "null", "none"})
 
 def read_csv(path: Path, label: str | None, group: str | None) -> Arrays:
     """The arrays X, y and, where asked for, group. Errors name the column and the line, never the value."""
-    header, rows = _read(path)
+    header, rows = read_cells(path)
     if label is None:
         raise BadInput(f"{path.name}: which column is the label? Name it with --label; columns: {', '.join(header)}.")
     special = {"y": label} | ({} if group is None else {"group": group})
@@ -33,7 +33,8 @@ def read_csv(path: Path, label: str | None, group: str | None) -> Arrays:
     return Arrays(path.name, arrays)
 
 
-def _read(path: Path) -> tuple[list[str], list[list[str]]]:
+def read_cells(path: Path) -> tuple[list[str], list[list[str]]]:
+    """The header line and the lines below it, as text, stripped, all of the same length."""
     try:
         with path.open(newline="", encoding="utf-8-sig") as file:
             lines = [[cell.strip() for cell in line] for line in csv.reader(file) if line]

@@ -1,0 +1,111 @@
+"""From a site's own file to the rows its model sees, the same way in a deployment and in its simulation."""
+
+from collections.abc import Iterator, Mapping
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from secure_sapefl.data.arrays import Arrays, read_npz
+from secure_sapefl.data.federation import ClientData, Federation, Rows
+from secure_sapefl.data.prepare import Array, Floats, Prepare, pixels, standardise
+from secure_sapefl.data.split import split_rows
+from secure_sapefl.data.streams import Purpose, stream
+from secure_sapefl.data.table import Table, Units
+from secure_sapefl.deploy.schema import Categorical, ImageSchema, Numeric, Schema, TableSchema
+from secure_sapefl.deploy.site_table import read_table
+from secure_sapefl.deploy.study_file import StudyFile
+from secure_sapefl.errors import BadInput
+from secure_sapefl.protocol.messages import SiteId
+
+_FEWEST_ROWS = 5  # of which one is for testing
+
+
+def load_site(path: Path, study: StudyFile, site: SiteId) -> ClientData:
+    """A site's rows, checked against the study's schema, divided 80/20 and prepared."""
+    table, place = load_table(path, study.data), study.index(site)
+    if len(table) < _FEWEST_ROWS:
+        raise BadInput(f"{table.source}: a site needs at least {_FEWEST_ROWS} records.")
+    rng = stream(study.seed, Purpose.SPLIT, place)
+    train, test = split_rows(table, Units.of(table), np.arange(len(table)), rng)
+    if len(train) > study.largest_site:
+        raise BadInput(
+            f"{table.source}, {len(train):,} of them to train on: more than the {study.largest_site:,} that the study "
+            "declares for its largest site. Ask the coordinator to raise largest_site, or use fewer."
+        )
+    train_X, test_X = table.prepare(table.X[train], table.X[test])
+    return ClientData(name=site, train=Rows(train_X, table.y[train]), test=Rows(test_X, table.y[test]))
+
+
+def federation(study: StudyFile, files: Mapping[SiteId, Path]) -> Federation:
+    """All sites of a study, each from its file: the study as the simulator runs it."""
+    return Federation(
+        dataset=study.name,
+        shape=study.data.shape,
+        class_names=study.data.classes,
+        clients=tuple(load_site(files[site], study, site) for site in study.sites),
+        source=f"{len(study.sites)} files",
+        partition="natural",
+    )
+
+
+def load_table(path: Path, schema: Schema) -> Table:
+    X: Array
+    X, y = _read_images(path, schema) if isinstance(schema, ImageSchema) else read_table(path, schema)
+    return Table(
+        X=X, y=y, class_names=schema.classes, source=f"{path.name}, {len(y):,} records", prepare=preparation(schema)
+    )
+
+
+def preparation(schema: Schema) -> Prepare:
+    """What turns checked records into a model's inputs; it may learn from the first of its arguments only."""
+    return pixels if isinstance(schema, ImageSchema) else partial(_prepare, schema)
+
+
+def _prepare(schema: TableSchema, train: Array, test: Array) -> tuple[Floats, Floats]:
+    """First the numbers, then a column of 0 and 1 for each level of each category, both in the schema's order."""
+    numeric = [isinstance(feature, Numeric) for feature in schema.features]
+    both = train[:, numeric], test[:, numeric]
+    numbers = standardise(*both) if schema.scaling == "site" else tuple(_by_range(schema, rows) for rows in both)
+    first, second = (
+        np.ascontiguousarray(np.concatenate((scaled, *_one_hot(schema, rows)), axis=1))
+        for scaled, rows in zip(numbers, (train, test), strict=True)
+    )
+    return first, second
+
+
+def _by_range(schema: TableSchema, rows: Array) -> Floats:
+    """Each column's range to [-1, 1]; what is missing, to its middle."""
+    ranges = [feature.range for feature in schema.features if isinstance(feature, Numeric)]
+    low, high = np.array([one for one in ranges if one is not None]).reshape(-1, 2).T
+    scaled: Floats = np.nan_to_num((2 * rows - (low + high)) / (high - low), nan=0.0).astype(np.float32)
+    return scaled
+
+
+def _one_hot(schema: TableSchema, rows: Array) -> Iterator[Floats]:
+    """What is missing is no level."""
+    for place, feature in enumerate(schema.features):
+        if isinstance(feature, Categorical):
+            yield (rows[:, place, None] == np.arange(len(feature.levels))).astype(np.float32)
+
+
+def _read_images(path: Path, schema: ImageSchema) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
+    if path.suffix != ".npz":
+        raise BadInput(f"{path.name}: images come in an .npz with arrays X and y. Convert it.")
+    arrays = read_npz(path)
+    X = images_of(arrays, schema)
+    if "class_names" in arrays and arrays.strings("class_names") != schema.classes:
+        raise arrays.bad("class_names", f"is not the study's list of classes: {', '.join(schema.classes)}")
+    return X, arrays.integers("y", len(X), len(schema.classes))
+
+
+def images_of(arrays: Arrays, schema: ImageSchema) -> NDArray[np.uint8]:
+    X = arrays["X"]
+    size = (schema.height, schema.width)
+    allowed = {(*size, schema.channels)} | ({size} if schema.channels == 1 else set())
+    if X.dtype != np.uint8 or X.shape[1:] not in allowed or not len(X):
+        raise arrays.bad(
+            "X", f"is {X.dtype} of shape {X.shape}, expected bytes (uint8) of shape (n, {str(max(allowed))[1:]}"
+        )
+    return X
