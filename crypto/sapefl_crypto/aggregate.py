@@ -7,7 +7,7 @@ offset  size  field                                    (integers big endian)
 70      4     number of claimed parts; 0 says "unchanged" and has no payload
 74      …     parts: 1 byte length s, s bytes sender, 4 bytes weight, 16 bytes nonce
 …       …     payload: a chunk is 2N packed 60-bit numbers
-end-32  32    SHA-256 of all before: catches damage only
+end-4   4     CRC-32 of all before: catches damage only
 """
 
 import hashlib

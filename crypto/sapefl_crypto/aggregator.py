@@ -13,7 +13,10 @@ from sapefl_crypto.frames import Frame, parse_frame
 from sapefl_crypto.occasion import Kind, Occasion
 from sapefl_crypto.packing import pack, unpack
 from sapefl_crypto.parameters import Parameters
-from sapefl_crypto.seal import SEED_BYTES, Coefficients, Ring, prime, ring_of
+from sapefl_crypto.seal import SEED_BYTES, Coefficients, prime, ring_of
+
+FreshChunk = tuple[Coefficients, bytes]
+"""One polynomial of a fresh ciphertext and the seed of the other."""
 
 
 class Folding(Protocol):
@@ -24,28 +27,38 @@ class Folding(Protocol):
 
 
 class RunningSum:
-    """Σ weight · ciphertext, chunk by chunk. Loading and adding are two steps: a bad frame leaves no trace."""
+    """Σ weight · ciphertext, chunk by chunk. Reading and adding are two steps: a bad frame leaves no trace."""
 
     def __init__(self, params: Parameters) -> None:
         self._params = params
         self._ring = ring_of(params.ring_degree, params.scale)
         self._chunks: list[Any] = []
-        self._loaded: list[Any] = []
+        self._read: list[FreshChunk] = []
+        self._spare: Any | None = None
 
     def fold(self, payload: bytes, weight: int) -> None:
-        self.load(payload)
-        self.add_loaded(weight)
+        self.read(payload)
+        self.add_read(weight)
 
-    def load(self, payload: bytes) -> None:
-        self._loaded = load_chunks(self._ring, self._params, payload)
+    def read(self, payload: bytes) -> None:
+        """All that could be wrong with a payload is found here, before any of it counts."""
+        self._read = read_chunks(self._params, payload)
 
-    def add_loaded(self, weight: int) -> None:
+    def add_read(self, weight: int) -> None:
+        """One chunk after the other is loaded, weighed and added, while it is in the processor's cache."""
         factor = self._ring.weight(weight)
-        for cipher in self._loaded:
-            self._ring.weigh(cipher, factor)
-        for total, cipher in zip(self._chunks, self._loaded, strict=bool(self._chunks)):
-            self._ring.add(total, cipher)
-        self._chunks, self._loaded = self._chunks or self._loaded, []
+        if self._chunks:
+            for total, chunk in zip(self._chunks, self._read, strict=True):
+                self._spare = self._weighed(chunk, factor, self._spare)
+                self._ring.add(total, self._spare)
+        else:
+            self._chunks = [self._weighed(chunk, factor) for chunk in self._read]
+        self._read = []
+
+    def _weighed(self, chunk: FreshChunk, factor: Any, into: Any | None = None) -> Any:
+        cipher = self._ring.load_fresh(*chunk, into)
+        self._ring.weigh(cipher, factor)
+        return cipher
 
     def payload(self) -> bytes:
         return b"".join(pack(self._ring.save_sum(chunk)) for chunk in self._chunks)
@@ -130,11 +143,11 @@ class HiddenAggregator(_Round):
         self._count(self._parse(frame, sender), 1)
 
 
-def load_chunks(ring: Ring, params: Parameters, payload: bytes) -> list[Any]:
-    """Fresh ciphertexts from a frame's payload; every number is checked against the prime first."""
+def read_chunks(params: Parameters, payload: bytes) -> list[FreshChunk]:
+    """The fresh ciphertexts of a frame's payload, not yet SEAL's; every number is checked against the prime."""
     view, size = memoryview(payload), params.fresh_chunk_bytes
     pieces = [view[start : start + size] for start in range(0, len(view), size)]
-    return [ring.load_fresh(_below_prime(piece[:-SEED_BYTES], params), bytes(piece[-SEED_BYTES:])) for piece in pieces]
+    return [(_below_prime(piece[:-SEED_BYTES], params), bytes(piece[-SEED_BYTES:])) for piece in pieces]
 
 
 def _below_prime(piece: memoryview, params: Parameters) -> Coefficients:

@@ -17,7 +17,7 @@ from sapefl_crypto.occasion import MAX_LENGTH, Kind, Occasion
 from sapefl_crypto.packing import Chunks, checked, from_slots, pack, to_chunks, to_slots, unpack
 from sapefl_crypto.parameters import PARAMETERS_BYTES, TAGS, Parameters
 from sapefl_crypto.release import flooded
-from sapefl_crypto.seal import PRIME_BITS, prime, ring_of
+from sapefl_crypto.seal import PRIME_BITS, Coefficients, prime, ring_of
 from sapefl_crypto.secret import Guarded, Secret
 from sapefl_crypto.secret_ring import SecretRing
 from sapefl_crypto.tags import Reals, TagMaker
@@ -84,14 +84,8 @@ class CohortKey(Guarded):
         """Payload bytes of the chunks numbered from ``first`` on, each with its tags."""
         tagger = TagMaker(self._root, self.params, frame.occasion)
         offsets = tagger.offsets(frame.sender, frame.nonce, first, len(chunks))
-        return b"".join(
-            self._encrypt_places(np.concatenate((data, tagger.tags(data, offsets[index]))))
-            for index, data in enumerate(chunks)
-        )
-
-    def _encrypt_places(self, places: Reals) -> bytes:
-        numbers, seed = self._ring.encrypt(to_slots(places))
-        return pack(numbers) + seed
+        places = np.hstack((chunks, tagger.tags(chunks, offsets)))
+        return b"".join(pack(numbers) + seed for numbers, seed in map(self._ring.encrypt, to_slots(places)))
 
     def _empty_frame(self, kind: Kind, study: str, round_index: int, length: int, sender: str) -> Frame:
         encoded_sender(sender)
@@ -125,30 +119,36 @@ class CohortKey(Guarded):
     def decrypt_chunks(self, aggregate: Aggregate, first: int = 0) -> Chunks:
         """The mean of every chunk in the payload, numbered from ``first`` on, each checked against its tags."""
         tagger, claim = TagMaker(self._root, self.params, aggregate.occasion), aggregate.claim
-        pieces = _pieces(aggregate.payload, self.params.sum_chunk_bytes)
-        total, tolerance = claim.total, tagger.tolerance(claim.shares.values())
-        offsets = _mean_offsets(tagger, claim, first, len(pieces))
-        means = np.empty((len(pieces), self.params.data_slots))
-        for index, piece in enumerate(pieces):
-            places = self._decrypt_places(piece) / total
-            means[index], tags = places[:-TAGS], places[-TAGS:]
-            residual = float(tagger.residuals(means[index], tags, offsets[index]).max())
-            if not residual <= tolerance:
-                raise AggregateRejected(
-                    "tags",
-                    f"Round {aggregate.occasion.round_index}, chunk {first + index}: off by {residual:.1e}, allowed "
-                    f"{tolerance:.1e}. This is not the sum the server claims; keep the old model and tell the cohort.",
-                )
+        offsets = _mean_offsets(tagger, claim, first, len(aggregate.payload) // self.params.sum_chunk_bytes)
+        means, tags = self._decrypt_means(aggregate.payload, claim.total)
+        residuals, tolerance = tagger.residuals(means, tags, offsets), tagger.tolerance(claim.shares.values())
+        for index in np.flatnonzero(~(residuals <= tolerance).all(1)):
+            raise AggregateRejected(
+                "tags",
+                f"Round {aggregate.occasion.round_index}, chunk {first + index}: off by {residuals[index].max():.1e}, "
+                f"allowed {tolerance:.1e}. This is not the sum the server claims; keep the old model and tell the "
+                "cohort.",
+            )
         return means
 
-    def _decrypt_places(self, piece: memoryview) -> Reals:
+    def _decrypt_means(self, payload: bytes, total: int) -> tuple[Chunks, Reals]:
+        """Data and tags of every chunk, divided by the sum of the weights."""
+        pieces = _pieces(payload, self.params.sum_chunk_bytes)
+        means, tags = np.empty((len(pieces), self.params.data_slots)), np.empty((len(pieces), TAGS))
+        try:
+            for index, slots in enumerate(self._ring.decrypt(map(self._numbers, pieces))):
+                places = from_slots(slots)
+                np.divide(places[:-TAGS], total, out=means[index])
+                np.divide(places[-TAGS:], total, out=tags[index])
+        except (RuntimeError, ValueError):
+            raise AggregateRejected("format", "SEAL refused a chunk; ask the server to send it again.") from None
+        return means, tags
+
+    def _numbers(self, piece: memoryview) -> Coefficients:
         numbers = unpack(piece)
         if int(numbers.max()) >= prime(self.params.ring_degree):
             raise AggregateRejected("format", "a number is not below the prime; ask the server to send it again.")
-        try:
-            return from_slots(self._ring.decrypt(numbers))
-        except (RuntimeError, ValueError):
-            raise AggregateRejected("format", "SEAL refused a chunk; ask the server to send it again.") from None
+        return numbers
 
     def unpack_mean(self, aggregate: Aggregate, means: Chunks, policy: ClaimPolicy) -> Vector | None:
         """Chunks to vector. A hidden mean is divided by the mean share it carries; None where that is nothing."""

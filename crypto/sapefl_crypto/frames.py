@@ -9,7 +9,7 @@ offset  size  field                                    (integers big endian)
 87      8     length p of the payload
 95      s     sender, UTF-8
 95+s    p     chunks: N packed 60-bit numbers, then the 64-byte seed of the second polynomial
-95+s+p  32    SHA-256 of all before: catches damage. Forgery is caught by the site's signature and by the tags.
+95+s+p  4     CRC-32 of all before: catches damage. Forgery is caught by the site's signature and by the tags.
 """
 
 import struct

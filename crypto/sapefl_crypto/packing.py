@@ -35,11 +35,13 @@ def to_chunks(values: npt.NDArray[np.float64], params: Parameters) -> Chunks:
 
 
 def to_slots(places: npt.NDArray[np.float64]) -> Slots:
-    half = places.size // 2
-    return places[:half] + 1j * places[half:]
+    """[chunks, N] real places as [chunks, N/2] complex slots."""
+    half = places.shape[1] // 2
+    return places[:, :half] + 1j * places[:, half:]
 
 
 def from_slots(slots: Slots) -> npt.NDArray[np.float64]:
+    """N/2 complex slots as N real places."""
     return np.concatenate((slots.real, slots.imag))
 
 

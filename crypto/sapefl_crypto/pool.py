@@ -98,8 +98,8 @@ class ShardedSum:
         """All shards check their part first; only when all of it is well-formed does any of it count."""
         parts = _parts(len(payload) // self._chunk_bytes, len(self._shards))
         pieces = [payload[part.start * self._chunk_bytes : part.stop * self._chunk_bytes] for part in parts]
-        self._on_all(_load, pieces)
-        self._on_all(_fold_loaded, [weight] * len(pieces))
+        self._on_all(_read, pieces)
+        self._on_all(_add_read, [weight] * len(pieces))
 
     def payload(self) -> bytes:
         jobs = [shard.submit(_payload) for shard in self._shards]
@@ -172,12 +172,12 @@ def _decrypt_chunks(aggregate: Aggregate, first: int) -> Chunks:
     return _key.decrypt_chunks(aggregate, first)
 
 
-def _load(payload: bytes) -> None:
-    _sum.load(payload)
+def _read(payload: bytes) -> None:
+    _sum.read(payload)
 
 
-def _fold_loaded(weight: int) -> None:
-    _sum.add_loaded(weight)
+def _add_read(weight: int) -> None:
+    _sum.add_read(weight)
 
 
 def _payload() -> bytes:

@@ -84,12 +84,15 @@ class Ring:
     def add(self, total: Any, cipher: Any) -> None:
         self._evaluator.add_inplace(total, cipher)
 
-    def load_fresh(self, first: Coefficients, seed: bytes) -> Any:
-        """A freshly encrypted ciphertext: one polynomial, and the seed SEAL expands into the other."""
-        return self._load(first, header(_SEED_RECORD) + _PRNG_BLAKE2XB + seed)
+    def load_fresh(self, first: Coefficients, seed: bytes, into: Any | None = None) -> Any:
+        """A freshly encrypted ciphertext: one polynomial, and the seed SEAL expands into the other.
 
-    def load_sum(self, both: Coefficients) -> Any:
-        return self._load(both, b"")
+        Loading ``into`` one that is no longer needed saves its memory from being allocated again.
+        """
+        return self._load(first, header(_SEED_RECORD) + _PRNG_BLAKE2XB + seed, into)
+
+    def load_sum(self, both: Coefficients, into: Any | None = None) -> Any:
+        return self._load(both, b"", into)
 
     def save_sum(self, cipher: Any) -> Coefficients:
         return self.numbers(saved(cipher.save), 2 * self.degree, len(self._metadata(0)))
@@ -105,10 +108,10 @@ class Ring:
         """What SEAL writes before a ciphertext's numbers: parms id, NTT form, two polynomials, one prime, scale."""
         return self._shape + array_header(count)
 
-    def _load(self, numbers: Coefficients, after: bytes) -> Any:
+    def _load(self, numbers: Coefficients, after: bytes, into: Any | None) -> Any:
         before, middle = self._metadata(numbers.size), numbers.tobytes()
         whole = header(HEADER_BYTES + len(before) + len(middle) + len(after))
-        cipher = sealapi.Ciphertext()
+        cipher = sealapi.Ciphertext() if into is None else into
         self._load_into(cipher.load, self.context, whole, before, middle, after)
         return cipher
 

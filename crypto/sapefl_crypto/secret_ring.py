@@ -1,6 +1,7 @@
 """What only a site asks of Microsoft SEAL: make a secret key, encrypt and decrypt. No server module imports this."""
 
 import struct
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import tenseal.sealapi as sealapi
@@ -27,10 +28,12 @@ class SecretRing(Guarded):
         """One-argument ``encrypt_symmetric`` keeps the seed of the second polynomial: half the bytes."""
         return self._ring.fresh_parts(self._encryptor.encrypt_symmetric(self._ring.encode(slots)))
 
-    def decrypt(self, both: Coefficients) -> Slots:
-        plain = sealapi.Plaintext()
-        self._decryptor.decrypt(self._ring.load_sum(both), plain)
-        return self._ring.decode(plain)
+    def decrypt(self, sums: Iterable[Coefficients]) -> Iterator[Slots]:
+        """The slots of one sum after the other, all through the same two SEAL objects."""
+        cipher, plain = sealapi.Ciphertext(), sealapi.Plaintext()
+        for both in sums:
+            self._decryptor.decrypt(self._ring.load_sum(both, cipher), plain)
+            yield self._ring.decode(plain)
 
 
 def _new_secret(ring: Ring) -> Any:

@@ -41,7 +41,8 @@ class TagMaker(Guarded):
         self._offset_root = derive(root, "tag offset", about)
 
     def tags(self, data: Reals, offsets: Reals) -> Reals:
-        return self._directions @ data + offsets
+        """m for chunks [..., n] and their offsets [..., 8]."""
+        return data @ self._directions.T + offsets
 
     def offsets(self, sender: str, nonce: bytes, first: int, count: int) -> Reals:
         """t for the chunks first … first + count of one frame. The nonce makes a frame sent twice two frames."""

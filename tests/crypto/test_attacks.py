@@ -13,7 +13,7 @@ import pytest
 import tenseal.sealapi as sealapi
 
 from sapefl_crypto import Aggregate, AggregateRejected, Aggregator, Claim, CohortKey, Parameters
-from sapefl_crypto.aggregator import load_chunks
+from sapefl_crypto.aggregator import read_chunks
 from sapefl_crypto.frames import parse_frame
 from sapefl_crypto.occasion import Kind
 from sapefl_crypto.packing import pack, unpack
@@ -40,7 +40,8 @@ class Server:
         return ring_of(self.params.ring_degree, self.params.scale)
 
     def chunks(self, frame: bytes) -> list[Any]:
-        return load_chunks(self.ring, self.params, parse_frame(frame, self.params, self.honest.occasion).payload)
+        payload = parse_frame(frame, self.params, self.honest.occasion).payload
+        return [self.ring.load_fresh(*chunk) for chunk in read_chunks(self.params, payload)]
 
     def weighed(self, sender: str, weight: int) -> list[Any]:
         chunks = self.chunks(self.frames[sender])
