@@ -24,7 +24,7 @@ def test_packed_planes_by_hand() -> None:
 
 @given(hnp.arrays(np.float64, st.integers(1, 30).map(lambda half: 2 * half), elements=st.floats(-8, 8)))
 def test_slots_carry_two_reals_each(places: np.ndarray) -> None:
-    slots = to_slots(places)
+    [slots] = to_slots(places[None])
     assert slots.size * 2 == places.size
     assert np.array_equal(from_slots(slots), places)
 
