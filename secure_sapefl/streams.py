@@ -25,6 +25,8 @@ class Purpose(IntEnum):
     FISHER_BATCHES = 11
     FIRST_CLUSTER = 12
     ANCHOR_ROWS = 13
+    LABEL_SHARES = 14
+    START_ROWS = 15
 
 
 def stream(seed: int, purpose: Purpose, *, round_index: int = 0, site: int = 0) -> np.random.Generator:

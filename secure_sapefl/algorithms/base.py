@@ -23,6 +23,7 @@ from secure_sapefl.stopwatch import Stopwatch
 from secure_sapefl.streams import Purpose
 from secure_sapefl.training.objective import Batch, LocalLoss, Objective, Proximal
 from secure_sapefl.training.plan import Plan, Shard, plan_batches
+from secure_sapefl.training.steps import PlainStep, Step
 from secure_sapefl.training.trainer import Trainer, batches
 
 _ROWS_AT_ONCE = 128
@@ -100,15 +101,19 @@ class SiteGroup:
 
     def train_averaged(self, theta: Tensor, objective: Objective, purpose: Purpose, epochs: int) -> Tensor:
         """Like `train`, but the mean of the models after each epoch of the second half: SGD's last step is a draw, the
-        mean of many is closer to what it circles. For results that never leave the site, or studies that are not
-        private."""
-        streams, tail = self.streams(purpose), []
-        for epoch in range(epochs):
+        mean of many is closer to what it circles."""
+        models = self._epochs(theta, objective, purpose, epochs)
+        return torch.stack([model for epoch, model in enumerate(models) if epoch >= epochs // 2]).mean(0)
+
+    def _epochs(self, theta: Tensor, objective: Objective, purpose: Purpose, epochs: int) -> Iterator[Tensor]:
+        if self.private is not None:
+            yield from self.private.epochs(theta, self.trainer.model, self.shard, objective, purpose, self.lr, epochs)
+            return
+        streams = self.streams(purpose)
+        for _ in range(epochs):
             plan = plan_batches(self.shard.sizes, streams, epochs=1, batch_size=self.batch_size)
             theta = self.trainer.train(theta, self.shard, plan, objective, self.lr)
-            if epoch >= epochs // 2:
-                tail.append(theta)
-        return torch.stack(tail).mean(0)
+            yield theta
 
     def train_local(self) -> Tensor:
         """``theta_local``: a copy of the global model trained on the plain local loss."""
@@ -119,8 +124,17 @@ class SiteGroup:
         return Proximal(anchor, torch.full((self.size,), strength, device=anchor.device))
 
     def steps(self, purpose: Purpose, epochs: int | None = None) -> Iterator[tuple[int, Batch]]:
-        """The batches of E epochs one by one, for methods with steps of their own: (active sites, batch)."""
+        """The batches of E epochs one by one, for what stays at the site: (active sites, batch)."""
         return batches(self.shard, self._plan(purpose, self.local_epochs if epochs is None else epochs))
+
+    def gradient_steps(self, purpose: Purpose, *, leaves: bool = True) -> Iterator[tuple[int, Step]]:
+        """The steps of E epochs one by one, for methods that take them themselves: (active sites, step).
+
+        In a private study a step answers with noise, unless nothing that follows from it ``leaves`` the site.
+        """
+        if self.private is not None and leaves:
+            return self.private.steps(self.trainer.model, self.shard, purpose)
+        return ((active, PlainStep(self.trainer, batch)) for active, batch in self.steps(purpose))
 
     def _plan(self, purpose: Purpose, epochs: int) -> Plan:
         return plan_batches(self.shard.sizes, self.streams(purpose), epochs=epochs, batch_size=self.batch_size)
@@ -142,11 +156,9 @@ class SiteGroup:
         return self.shard.y[starts + torch.minimum(torch.arange(max(self.shard.sizes), device=device), sizes - 1)]
 
     @property
-    def log_prior(self) -> Tensor:
-        """The log of each site's label shares, half a row added to every class, [G, K]."""
-        member = F.one_hot(self.labels, self.trainer.model.classes) * self.present.unsqueeze(2)
-        counts = member.sum(1) + 0.5
-        return (counts / counts.sum(1, keepdim=True)).log()
+    def label_counts(self) -> Tensor:
+        """Rows of each class, [G, K]."""
+        return (F.one_hot(self.labels, self.trainer.model.classes) * self.present.unsqueeze(2)).sum(1)
 
     def features(self, bodies: Tensor) -> Tensor:
         """What each site's body makes of its own rows, [G, n, F]; meaningless where `present` is 0."""
@@ -191,9 +203,13 @@ class SiteGroup:
 
     def losses(self, theta: Tensor, shift: Tensor | float = 0.0) -> Tensor:
         """L_c(theta_c), the mean cross-entropy over all of each site's rows, [G]; ``shift`` is added to the logits."""
-        logits, present = self.outputs(theta) + shift, self.present
-        rows = F.cross_entropy(logits.flatten(0, 1), self.labels.flatten(), reduction="none").view_as(present)
-        return (rows * present).sum(1) / present.sum(1)
+        present = self.present
+        return (self.record_losses(theta, shift) * present).sum(1) / present.sum(1)
+
+    def record_losses(self, theta: Tensor, shift: Tensor | float = 0.0) -> Tensor:
+        """The cross-entropy of every row, [G, n]; meaningless where `present` is 0."""
+        logits = self.outputs(theta) + shift
+        return F.cross_entropy(logits.flatten(0, 1), self.labels.flatten(), reduction="none").view_as(self.labels)
 
     def sample_rows(self, at_most: int, purpose: Purpose) -> tuple[Tensor, Tensor]:
         """Some rows of each site, all where it has no more, padded: x [G, m, ...] and present [G, m]."""

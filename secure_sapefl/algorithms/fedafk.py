@@ -11,6 +11,9 @@ and takes, batch by batch, with h the head, phi the body and m the site's own mi
 then trains h_p on L(p) for as many steps with phi_p frozen, and uploads g alone. Our interpretation: the transfer loss
 is the fork's squared distance (a third-party review calls it a KL divergence), grad_p and grad_g are the gradients of
 the first two lines, and phi_g is detached in the second, which the fork forgets.
+
+Private form: g alone leaves, and its line reads neither p nor m. Its steps are noised; those of p, m and h_p use exact
+gradients and stay at the site.
 """
 
 import torch
@@ -19,7 +22,7 @@ from torch import Tensor
 from torch.linalg import vecdot
 
 from secure_sapefl.algorithms.base import Algorithm, Contribution, Homomorphic, SiteGroup, personal_state
-from secure_sapefl.algorithms.releases import NotPrivate
+from secure_sapefl.algorithms.releases import one_update
 from secure_sapefl.config import Settings
 from secure_sapefl.streams import Purpose
 from secure_sapefl.training.objective import LocalLoss
@@ -52,11 +55,12 @@ def mixed_bodies(group: SiteGroup, options: FedAfkOptions) -> tuple[Tensor, Tens
     """Phase 1: g, phi_p and m after E epochs."""
     g, p = group.everywhere(group.theta_global).clone(), group.state["theta_personal"].clone()
     mixing, split = group.state["mixing"].clone(), group.trainer.model.head_start
-    for active, batch in group.steps(Purpose.LOCAL_BATCHES):
+    leaving, staying = (group.gradient_steps(Purpose.LOCAL_BATCHES, leaves=leaves) for leaves in (True, False))
+    for (active, step_g), (_, step_p) in zip(leaving, staying, strict=True):
         own, shared, m = p[:active, :split], g[:active, :split], mixing[:active]
-        gradient_g = group.trainer.gradient(g[:active], batch, LocalLoss())
+        gradient_g = step_g.gradient(g[:active])
         g[:active] -= group.lr * gradient_g
-        gradient_p = group.trainer.gradient(p[:active], batch, LocalLoss())[:, :split]
+        gradient_p = step_p.gradient(p[:active])[:, :split]
         gradient_p = (1 - options.transfer) * gradient_p + 2 * options.transfer * (own - shared)
         own -= group.lr * gradient_p
         blend = torch.lerp(gradient_g[:, :split], gradient_p, m.unsqueeze(1))
@@ -69,7 +73,7 @@ def mixed_bodies(group: SiteGroup, options: FedAfkOptions) -> tuple[Tensor, Tens
 def trained_head(group: SiteGroup, body: Tensor) -> Tensor:
     """Phase 2: E epochs of h_p on L(p). The body stands still, so its features are computed once."""
     head = group.state["theta_personal"][:, group.trainer.model.head_start :]
-    return group.on_features(body).train(head, LocalLoss(), Purpose.PERSONAL_BATCHES)
+    return group.on_features(body).train(head, LocalLoss(), Purpose.PERSONAL_BATCHES, leaves=False)
 
 
 ALGORITHM = Algorithm(
@@ -82,5 +86,5 @@ ALGORITHM = Algorithm(
     personal_models=lambda group, _: group.state["theta_personal"],
     score_bound=lambda facts: float(facts.largest_site),
     options=FedAfkOptions,
-    releases=NotPrivate("its mixing coefficient follows from unclipped gradients of whole batches."),
+    releases=one_update,
 )

@@ -11,6 +11,13 @@ Only bodies leave a site. F_c has no bound of its own and the server weighs with
 our interpretation: F_c is cut at ``FISHER_CAP``, and one too small to be told from 0 still counts as the smallest
 weight, so that a cohort of vanishing F_c is averaged evenly (the authors' code divides by zero there). Batches of the
 alignment and of F_c have the study's batch size; the authors use 16.
+
+Private form: class means read all records at once, so in a private study psi follows, record by record, the features
+the old body gave that same record: K times their mean squared distance, the same loss where all rows of a class have
+one feature vector and classes are even. Alignment and training are DP-SGD, so the body, and the head that stays and
+shapes the next round's body, are both paid for. F_c is the sum over records of their own squared gradient, each cut at
+the squared clip and in units of it: a mean of bounded terms, noised once. Uncut, with batches of one record, that is
+the F_c above.
 """
 
 from dataclasses import dataclass, replace
@@ -22,12 +29,13 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from secure_sapefl.algorithms.base import Algorithm, Contribution, Homomorphic, SiteGroup, body_only, personal_state
-from secure_sapefl.algorithms.releases import NotPrivate
+from secure_sapefl.algorithms.releases import PrivateQuery, PrivateTraining, Releases
 from secure_sapefl.config import Settings
 from secure_sapefl.streams import Purpose
-from secure_sapefl.training.objective import Batch, LocalLoss
+from secure_sapefl.training.objective import Batch, LocalLoss, Objective
 
 FISHER_CAP: Final = 1024.0
+_LEAST_WEIGHT: Final = 1e-6  # noise may bring F_c down to 0; the site still counts
 
 
 class FedAsOptions(Settings):
@@ -36,16 +44,20 @@ class FedAsOptions(Settings):
 
 
 @dataclass(frozen=True, slots=True)
-class TowardsPrototypes(LocalLoss):
-    """Mean squared distance of features to their class's prototype, summed over the classes of a batch."""
-
-    prototypes: Tensor  # [G, K, F]
+class Alignment(LocalLoss):
+    """A distance of features, which stand where logits do: the model is a body."""
 
     def loss(self, logits: Tensor, batch: Batch) -> Tensor:
         return (self.record_loss(logits, batch) * batch.weight).sum(1)
 
+
+@dataclass(frozen=True, slots=True)
+class TowardsPrototypes(Alignment):
+    """Mean squared distance of features to their class's prototype, summed over the classes of a batch."""
+
+    prototypes: Tensor  # [G, K, F]
+
     def record_loss(self, logits: Tensor, batch: Batch) -> Tensor:
-        """``logits`` are features here: the model is a body."""
         sites = torch.arange(len(batch.y), device=batch.y.device).unsqueeze(1)
         distance = (logits - self.prototypes[sites, batch.y]).square().mean(2)
         present = batch.weight > 0
@@ -56,6 +68,21 @@ class TowardsPrototypes(LocalLoss):
         return type(self)(self.prototypes[sites])
 
 
+@dataclass(frozen=True, slots=True)
+class TowardsOldFeatures(Alignment):
+    """Private form of `TowardsPrototypes`: what a record brings depends on no other record."""
+
+    features: Tensor  # what the old body makes of every row, [G, n, F]
+    classes: int
+
+    def record_loss(self, logits: Tensor, batch: Batch) -> Tensor:
+        sites = torch.arange(len(batch.y), device=batch.y.device).unsqueeze(1)
+        return self.classes * (logits - self.features[sites, batch.rows]).square().mean(2)
+
+    def narrow(self, sites: slice) -> Self:
+        return type(self)(self.features[sites], self.classes)
+
+
 def site_round(group: SiteGroup, options: FedAsOptions) -> Contribution:
     old, split = group.state["theta_personal"], group.trainer.model.head_start
     with group.clock.phase("local"):
@@ -63,7 +90,7 @@ def site_round(group: SiteGroup, options: FedAsOptions) -> Contribution:
     with group.clock.phase("personal"):
         theta = group.train(torch.cat([body, old[:, split:]], 1), LocalLoss(), Purpose.PERSONAL_BATCHES)
     with group.clock.phase("similarity"):
-        score = fisher_trace(group, theta).clamp(max=FISHER_CAP)
+        score = fisher_weights(group, theta)
     return Contribution(
         state={"theta_personal": theta}, update=theta[:, :split] - group.theta_global[:split], score=score
     )
@@ -74,8 +101,13 @@ def aligned_body(group: SiteGroup, old: Tensor, options: FedAsOptions) -> Tensor
     model = group.trainer.model
     bodies = replace(group, trainer=group.trainer.of(model.body), lr=options.alignment_lr)
     start = group.everywhere(group.theta_global[: model.head_start])
-    objective = TowardsPrototypes(class_means(group, old))
-    return bodies.train(start, objective, Purpose.ALIGNMENT_BATCHES, options.alignment_epochs)
+    return bodies.train(start, alignment(group, old), Purpose.ALIGNMENT_BATCHES, options.alignment_epochs)
+
+
+def alignment(group: SiteGroup, old: Tensor) -> Objective:
+    if group.private is None:
+        return TowardsPrototypes(class_means(group, old))
+    return TowardsOldFeatures(group.features(old), group.trainer.model.classes)
 
 
 def class_means(group: SiteGroup, bodies: Tensor) -> Tensor:
@@ -84,12 +116,30 @@ def class_means(group: SiteGroup, bodies: Tensor) -> Tensor:
     return member.mT @ group.features(bodies) / member.sum(1).clamp(min=1).unsqueeze(2)
 
 
+def fisher_weights(group: SiteGroup, theta: Tensor) -> Tensor:
+    if group.private is None:
+        return fisher_trace(group, theta).clamp(max=FISHER_CAP)
+    mean = group.private.squared_norms(theta, group.trainer.model, group.shard, Purpose.FISHER_BATCHES)
+    return (group.row_counts * mean).clamp(_LEAST_WEIGHT, FISHER_CAP)
+
+
 def fisher_trace(group: SiteGroup, theta: Tensor) -> Tensor:
     """F_c = sum over batches of ||grad of the mean negative log-likelihood||^2, over body and head, [G]."""
     trace = torch.zeros(group.size, device=theta.device)
     for active, batch in group.steps(Purpose.FISHER_BATCHES, epochs=1):
         trace[:active] += group.trainer.gradient(theta[:active], batch, LocalLoss()).square().sum(1)
     return trace
+
+
+def releases(options: FedAsOptions, local_epochs: int) -> Releases:
+    return Releases(
+        trainings=(
+            PrivateTraining(Purpose.ALIGNMENT_BATCHES, "update", options.alignment_epochs),
+            PrivateTraining(Purpose.PERSONAL_BATCHES, "update", local_epochs),
+        ),
+        queries=(PrivateQuery(Purpose.FISHER_BATCHES, "similarity_score"),),
+        notes=("The body is aligned record by record with its old features, not with class means over all records.",),
+    )
 
 
 ALGORITHM = Algorithm(
@@ -103,7 +153,5 @@ ALGORITHM = Algorithm(
     score_bound=lambda _: FISHER_CAP,
     update_length=body_only,
     options=FedAsOptions,
-    releases=NotPrivate(
-        "its prototypes and its Fisher weight are statistics of all records that no noise is calibrated to."
-    ),
+    releases=releases,
 )

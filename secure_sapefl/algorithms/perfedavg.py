@@ -11,8 +11,14 @@ Read from independent code; the defaults found there (alpha 0.01, beta 0.001) co
 Our interpretation: beta is the study's learning rate unless given, since 0.001 hardly moves in the same number of
 steps; alpha is 0.05, so that one full gradient is a step worth taking; the Hessian-free form wants it smaller, as it
 climbs wherever the curvature exceeds 1 / alpha.
+
+Private form: all gradients of a step are clipped record by record and noised, two a step, or three in the Hessian-free
+form, where a record's share of d is clipped as a whole: noising the two gradients apart and dividing by 2 delta would
+leave nothing but noise. Each is a run of the sampled Gaussian mechanism at a point that follows from the answers
+before it, so a round costs as much as two or three trainings. The step before use stays at the site, without noise.
 """
 
+from collections.abc import Sequence
 from typing import Literal
 
 import torch
@@ -20,11 +26,11 @@ from pydantic import Field
 from torch import Tensor
 
 from secure_sapefl.algorithms.base import Algorithm, Contribution, Homomorphic, SiteGroup, no_state
-from secure_sapefl.algorithms.releases import NotPrivate
+from secure_sapefl.algorithms.releases import PrivateTraining, Releases
 from secure_sapefl.config import Settings
 from secure_sapefl.streams import Purpose
-from secure_sapefl.training.objective import Batch, LocalLoss
-from secure_sapefl.training.trainer import Trainer
+from secure_sapefl.training.objective import LocalLoss
+from secure_sapefl.training.steps import Step
 
 
 class PerFedAvgOptions(Settings):
@@ -38,26 +44,29 @@ class PerFedAvgOptions(Settings):
 def site_round(group: SiteGroup, options: PerFedAvgOptions) -> Contribution:
     beta = options.outer_lr or group.lr
     theta = group.everywhere(group.theta_global).clone()
-    purposes = [Purpose.LOCAL_BATCHES, Purpose.META_BATCHES]
-    if options.order == "hessian-free":
-        purposes.append(Purpose.CURVATURE_BATCHES)
     with group.clock.phase("local"):
-        for steps in zip(*(group.steps(purpose) for purpose in purposes), strict=True):
+        for steps in zip(*(group.gradient_steps(purpose) for purpose in purposes(options)), strict=True):
             now = theta[: steps[0][0]]
-            now -= beta * meta_gradient(group.trainer, now, [batch for _, batch in steps], options)
+            now -= beta * meta_gradient(now, [step for _, step in steps], options)
     score = torch.ones(group.size, device=theta.device)
     return Contribution(state={}, update=theta - group.theta_global, score=score)
 
 
-def meta_gradient(trainer: Trainer, w: Tensor, batches: list[Batch], options: PerFedAvgOptions) -> Tensor:
+def purposes(options: PerFedAvgOptions) -> tuple[Purpose, ...]:
+    """One a gradient: D, D' and, Hessian-free, D''."""
+    first_order = (Purpose.LOCAL_BATCHES, Purpose.META_BATCHES)
+    return first_order if options.order == "first" else (*first_order, Purpose.CURVATURE_BATCHES)
+
+
+def meta_gradient(w: Tensor, steps: Sequence[Step], options: PerFedAvgOptions) -> Tensor:
     """The gradient of L(w - alpha grad L(w)), with or without its second-order part; the probe is around w itself."""
-    inner, meta, *curvature = batches
+    inner, meta, *curvature = steps
     alpha, delta = options.inner_lr, options.probe
-    v = trainer.gradient(w - alpha * trainer.gradient(w, inner, LocalLoss()), meta, LocalLoss())
+    v = meta.gradient(w - alpha * inner.gradient(w))
     if not curvature:
         return v
-    ahead, behind = (trainer.gradient(w + side * delta * v, curvature[0], LocalLoss()) for side in (1, -1))
-    return v - alpha * (ahead - behind) / (2 * delta)
+    difference = curvature[0].difference(w + delta * v, w - delta * v, 2 * delta)
+    return v - alpha * difference / (2 * delta)
 
 
 def adapted(group: SiteGroup, options: PerFedAvgOptions) -> Tensor:
@@ -77,6 +86,15 @@ def full_gradient(group: SiteGroup, theta: Tensor) -> Tensor:
     return total
 
 
+def releases(options: PerFedAvgOptions, local_epochs: int) -> Releases:
+    """Every gradient of a step is a release; a site counts once, whatever its size."""
+    return Releases(
+        trainings=tuple(PrivateTraining(purpose, "update", local_epochs) for purpose in purposes(options)),
+        free=("similarity_score",),
+        notes=("Every site weighs 1. A meta-step takes two noised gradients, three in the Hessian-free form.",),
+    )
+
+
 ALGORITHM = Algorithm(
     name="perfedavg",
     title="Per-FedAvg",
@@ -88,7 +106,5 @@ ALGORITHM = Algorithm(
     personal_models=adapted,
     score_bound=lambda _: 1.0,
     options=PerFedAvgOptions,
-    releases=NotPrivate(
-        "its steps differentiate through another step on the same records, which per-record clipping does not bound."
-    ),
+    releases=releases,
 )

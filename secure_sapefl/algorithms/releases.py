@@ -1,11 +1,11 @@
 """What of a site's records leaves it in a round, said by the method itself, so that somebody can pay for it.
 
-A method whose training goes through `SiteGroup.train` names each training whose result leaves, and each question it
-asks about all records at once. What stays at the site (Ditto's personal model, a fine-tuned copy) needs no noise. A
-method that reads records in any other way says why it has no private form.
+A method names each training whose result leaves (through `SiteGroup.train` or its own `gradient_steps`), and each
+question it asks about all records at once. What stays at the site (Ditto's personal model, a fine-tuned copy) needs no
+noise. A method that reads records in any other way says why it has no private form.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol
 
@@ -16,6 +16,7 @@ from secure_sapefl.models import Model
 from secure_sapefl.streams import Purpose
 from secure_sapefl.training.objective import Objective
 from secure_sapefl.training.plan import Shard
+from secure_sapefl.training.steps import Step
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +30,7 @@ class PrivateTraining:
 
 @dataclass(frozen=True, slots=True)
 class PrivateQuery:
-    """Output similarities whose consequences leave the site in the message field ``pays_for``."""
+    """Means over all records whose consequences leave the site in the message field ``pays_for``."""
 
     purpose: Purpose
     pays_for: str
@@ -76,5 +77,21 @@ class PrivateUse(Protocol):
     ) -> Tensor:
         """DP-SGD; as many steps as were paid for."""
 
-    def similarities(self, exact: Tensor, asked: Tensor, rows: Sequence[int], purpose: Purpose) -> Tensor:
-        """Means over ``rows`` records of values in [0, 1], noised where ``asked``, both [G, J]."""
+    def epochs(
+        self, theta: Tensor, model: Model, shard: Shard, objective: Objective, purpose: Purpose, lr: float, count: int
+    ) -> Iterator[Tensor]:
+        """The same, and the models after each of ``count`` epochs: all of them, and any mean of them, may leave."""
+
+    def steps(self, model: Model, shard: Shard, purpose: Purpose) -> Iterator[tuple[int, Step]]:
+        """As many noised steps of the method's own as were paid for: (active sites, step)."""
+
+    def means(
+        self, exact: Tensor, asked: Tensor, rows: Sequence[int], purpose: Purpose, record_norm: float | None = None
+    ) -> Tensor:
+        """Means over ``rows`` records of values in [0, 1], noised where ``asked``, both [G, J].
+
+        ``record_norm`` is the largest L2 norm of what one record brings; sqrt(J) where not given.
+        """
+
+    def squared_norms(self, theta: Tensor, model: Model, shard: Shard, purpose: Purpose) -> Tensor:
+        """The mean over a site's records of min(1, |grad of the record's loss|^2 / clip^2), noised, [G]."""

@@ -1,6 +1,6 @@
 """SAPE-FL, the paper's form: dual anchors, peers weighed by similarity, scores that weigh the global step."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
 from typing import Literal
@@ -78,16 +78,16 @@ def _output_part(group: SiteGroup, options: SapeOptions) -> Tensor:
     if group.private is None:
         rows = group.sample_rows(options.similarity_batch, Purpose.SIMILARITY_ROWS)
         return _compared(group, *rows, options.output_form)
-    exact = _compared_on_all_rows(group)
-    return group.private.similarities(exact, group.peers.received, group.shard.sizes, Purpose.SIMILARITY_ROWS)
+    exact = mean_over_all_rows(group, partial(_compared, form="per_sample"))
+    return group.private.means(exact, group.peers.received, group.shard.sizes, Purpose.SIMILARITY_ROWS)
 
 
-def _compared_on_all_rows(group: SiteGroup) -> Tensor:
-    """Eq. 10 as the mean over all n_c rows of one cosine a record."""
+def mean_over_all_rows(group: SiteGroup, compared: Callable[[SiteGroup, Tensor, Tensor], Tensor]) -> Tensor:
+    """Similarities [G, J] over all n_c rows, from means over some of them: ``compared(group, x, present)``."""
     present, total = group.present, group.theta_global.new_zeros(group.peers.received.shape)
     for block, x in group.row_blocks():
         counted = present[: len(x), block]
-        total[: len(x)] += counted.sum(1, keepdim=True) * _compared(group.first(len(x)), x, counted, "per_sample")
+        total[: len(x)] += counted.sum(1, keepdim=True) * compared(group.first(len(x)), x, counted)
     return total / group.row_counts.unsqueeze(1)
 
 
@@ -155,7 +155,7 @@ def _fixed_coefficients(
         return anchors.coefficients(start, own, group.present, options.influence, options.output_form)
 
     def noised(exact: Tensor) -> Tensor:
-        return private.similarities(exact, anchors.strength > 0, group.shard.sizes, Purpose.ANCHOR_ROWS)
+        return private.means(exact, anchors.strength > 0, group.shard.sizes, Purpose.ANCHOR_ROWS)
 
     return anchors.coefficients(start, own, group.present, options.influence, "per_sample", noised)
 

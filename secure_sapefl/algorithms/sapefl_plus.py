@@ -14,17 +14,23 @@ What differs from `sapefl`:
 
 Each part can be switched off, which is how docs/methods.md
 came to say what each of them buys. The control is `fedavg-ft-plus`: the same epochs and the same averaging, no peers.
+
+Private form: both trainings are DP-SGD; a mean of iterates costs what the iterates cost. Centred output similarities
+are noised as `sapefl`'s are, and s_c then counts weights alone, which are private already: peers are asked about once a
+round. Where a site starts shapes the model it gives to peers: its label shares and its mean advantage with those peers,
+record by record and cut at ``LARGEST_ADVANTAGE``, are noised and paid for. What `personal_models` trains stays.
 """
 
-from typing import Literal
+from functools import partial
+from typing import Final, Literal
 
 import torch
 from pydantic import Field
 from torch import Tensor
 
 from secure_sapefl.algorithms.base import Algorithm, Contribution, Homomorphic, SiteGroup, personal_state
-from secure_sapefl.algorithms.releases import NotPrivate
-from secure_sapefl.algorithms.sapefl import SapeOptions, compared_answers, similarities
+from secure_sapefl.algorithms.releases import PrivateQuery, PrivateTraining, PrivateUse, Releases
+from secure_sapefl.algorithms.sapefl import SapeOptions, compared_answers, mean_over_all_rows, similarities
 from secure_sapefl.config import Settings
 from secure_sapefl.sape.anchors import PeerAnchors, peer_anchors
 from secure_sapefl.sape.centred import above_own_mean, centred_outputs, centred_weights
@@ -32,6 +38,9 @@ from secure_sapefl.sape.objective import Anchors, CosineAnchored
 from secure_sapefl.sape.similarity import combined, similarity_scores
 from secure_sapefl.streams import Purpose
 from secure_sapefl.training.objective import LocalLoss, Objective
+
+LARGEST_ADVANTAGE: Final = 2.0
+"""In a private study, the most one record may say for or against a site's peers: a difference of log-likelihoods."""
 
 
 class SapePlusOptions(Settings):
@@ -51,7 +60,7 @@ def site_round(group: SiteGroup, options: SapePlusOptions) -> Contribution:
         theta_local = group.train_local()
     with group.clock.phase("similarity"):
         received = group.peers.received.to(theta_local.device)
-        raw = similarities(group, SapeOptions(influence=options.influence, similarity_batch=options.similarity_batch))
+        raw = _raw(group, options)
         chosen = raw if options.similarity == "raw" else _centred(group, received, options)
         weights = above_own_mean(chosen, received, options.sharpness)
         peer_anchor = peer_anchors(weights, received, group.peers.models, 0.0)
@@ -76,18 +85,37 @@ def _score(group: SiteGroup, options: SapePlusOptions, similarity_score: Tensor)
     return similarity_score * group.row_counts if options.weigh_rows else similarity_score
 
 
+def _raw(group: SiteGroup, options: SapePlusOptions) -> Tensor:
+    """The paper's similarities, of weights alone where outputs are paid for once already."""
+    paid_elsewhere = group.private is not None and options.similarity == "centred"
+    influence = 0.0 if paid_elsewhere else options.influence
+    return similarities(group, SapeOptions(influence=influence, similarity_batch=options.similarity_batch))
+
+
 def _centred(group: SiteGroup, received: Tensor, options: SapePlusOptions) -> Tensor:
     own, models = group.state["theta_personal"], group.peers.models
-
-    def outputs() -> Tensor:
-        x, present = group.sample_rows(options.similarity_batch, Purpose.SIMILARITY_ROWS)
-        answers = own.new_zeros((len(models), group.size, x.shape[1], group.trainer.model.classes))
-        for sites, peers, found in compared_answers(group, x):
-            answers[peers, sites] = found
-        return centred_outputs(group.trainer.model.outputs(own, x), answers, received, present)
-
     held = received.to(own.dtype)
-    return combined(options.influence, outputs, lambda: centred_weights(own, models, held, group.theta_global))
+    return combined(
+        options.influence,
+        partial(_centred_outputs, group, options),
+        lambda: centred_weights(own, models, held, group.theta_global),
+    )
+
+
+def _centred_outputs(group: SiteGroup, options: SapePlusOptions) -> Tensor:
+    """Of some rows; in a private study of all rows, and noised."""
+    if group.private is None:
+        return _centred_on(group, *group.sample_rows(options.similarity_batch, Purpose.SIMILARITY_ROWS))
+    exact = mean_over_all_rows(group, _centred_on)
+    return group.private.means(exact, group.peers.received, group.shard.sizes, Purpose.SIMILARITY_ROWS)
+
+
+def _centred_on(group: SiteGroup, x: Tensor, present: Tensor) -> Tensor:
+    own, model = group.state["theta_personal"], group.trainer.model
+    answers = own.new_zeros((len(group.peers.models), group.size, x.shape[1], model.classes))
+    for sites, peers, found in compared_answers(group, x):
+        answers[peers, sites] = found
+    return centred_outputs(model.outputs(own, x), answers, group.peers.received.to(own.device), present)
 
 
 def _listens(group: SiteGroup, options: SapePlusOptions, peer_anchor: PeerAnchors) -> Tensor:
@@ -95,8 +123,28 @@ def _listens(group: SiteGroup, options: SapePlusOptions, peer_anchor: PeerAnchor
     the site's label mix. Without that, sites with the same labels would look like sites with the same concept."""
     if options.start != "adaptive":
         return peer_anchor.present & (options.start == "peers")
-    globally = group.losses(group.everywhere(group.theta_global), group.log_prior.unsqueeze(1))
+    if group.private is not None:
+        return peer_anchor.present & (_advantage(group, group.private, peer_anchor) > 0)
+    prior = _log_shares(group.label_counts)
+    globally = group.losses(group.everywhere(group.theta_global), prior.unsqueeze(1))
     return peer_anchor.present & (group.losses(peer_anchor.theta) < globally)
+
+
+def _advantage(group: SiteGroup, private: PrivateUse, peer_anchor: PeerAnchors) -> Tensor:
+    """By how much peers fit a site's rows better, [G], in units of twice the largest advantage; asked in two steps."""
+    rows, counts = group.row_counts.unsqueeze(1), group.label_counts
+    everything, sizes = torch.ones_like(counts, dtype=torch.bool), group.shard.sizes
+    shares = private.means(counts / rows, everything, sizes, Purpose.LABEL_SHARES, record_norm=1.0)
+    globally = group.record_losses(group.everywhere(group.theta_global), _log_shares(shares * rows).unsqueeze(1))
+    ahead = (globally - group.record_losses(peer_anchor.theta)) / (2 * LARGEST_ADVANTAGE)
+    exact = ((ahead.clamp(-0.5, 0.5) + 0.5) * group.present).sum(1, keepdim=True) / rows
+    return private.means(exact, everything[:, :1], sizes, Purpose.START_ROWS).squeeze(1) - 0.5
+
+
+def _log_shares(counts: Tensor) -> Tensor:
+    """The log of label shares, half a row added to every class, [G, K]."""
+    counts = counts + 0.5
+    return (counts / counts.sum(1, keepdim=True)).log()
 
 
 def _among_peers(group: SiteGroup, peer_anchor: PeerAnchors) -> Tensor:
@@ -130,6 +178,22 @@ def _anchored(group: SiteGroup, options: SapePlusOptions, peer_anchor: PeerAncho
     return CosineAnchored(anchors, options.influence, "flattened")
 
 
+def releases(options: SapePlusOptions, local_epochs: int) -> Releases:
+    """Similarities pay for the score where it is made of them, and for the model they lead to otherwise."""
+    reads_outputs, scored = options.influence > 0, options.similarity == "raw"
+    similar = PrivateQuery(Purpose.SIMILARITY_ROWS, "similarity_score" if scored else "theta_personal")
+    start = (PrivateQuery(Purpose.LABEL_SHARES, "theta_personal"), PrivateQuery(Purpose.START_ROWS, "theta_personal"))
+    return Releases(
+        trainings=(
+            PrivateTraining(Purpose.LOCAL_BATCHES, "update", local_epochs),
+            PrivateTraining(Purpose.PERSONAL_BATCHES, "theta_personal", options.personal_epochs or 2 * local_epochs),
+        ),
+        queries=((similar,) if reads_outputs else ()) + (start if options.start == "adaptive" else ()),
+        free=() if reads_outputs and scored else ("similarity_score",),
+        notes=("Peers are compared on all rows, whatever similarity_batch says; scores count weights alone.",),
+    )
+
+
 ALGORITHM = Algorithm(
     name="sapefl-plus",
     title="SAPE-FL+",
@@ -141,5 +205,5 @@ ALGORITHM = Algorithm(
     score_bound=lambda facts: float(max(facts.most_peers, 1) * facts.largest_site),
     relays_models=True,
     options=SapePlusOptions,
-    releases=NotPrivate("its start compares losses on the records, which nobody has worked out how to pay for."),
+    releases=releases,
 )

@@ -7,6 +7,8 @@ calibration  from (epsilon, delta) and a schedule to noise
 randomness   keyed streams for simulations, a secure generator for sites
 per_record   gradients clipped record by record, for a stack of sites at once
 trainer      DP-SGD over a Poisson plan
-scores       the Gaussian mechanism on output similarities
+steps        single noised gradients, for methods that take their own steps
+scores       the Gaussian mechanism on means over all records, such as output similarities
+fisher       how steep records are, as such a mean
 group, study what a method and a run are handed
 """

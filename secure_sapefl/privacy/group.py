@@ -1,15 +1,18 @@
-"""What a method is handed in place of its group's records: the two mechanisms, each with its payment."""
+"""What a method is handed in place of its group's records: the mechanisms, each with its payment."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+import torch
 from torch import Tensor
 
 from secure_sapefl.models import Model
+from secure_sapefl.privacy.fisher import mean_squared_norms
 from secure_sapefl.privacy.ledger import Paid
 from secure_sapefl.privacy.randomness import Randomness
-from secure_sapefl.privacy.scores import noisy_similarities
-from secure_sapefl.privacy.trainer import train_privately
+from secure_sapefl.privacy.scores import noisy_means
+from secure_sapefl.privacy.steps import PrivateStep, steps_privately
+from secure_sapefl.privacy.trainer import epochs_privately, train_privately
 from secure_sapefl.streams import Purpose
 from secure_sapefl.training.objective import Objective
 from secure_sapefl.training.plan import Shard
@@ -29,8 +32,23 @@ class PrivateGroup:
         paid, sources = self._payments(purpose), self.randomness(purpose)
         return train_privately(paid, sources, model, self.clip, theta, shard, objective, lr)
 
-    def similarities(self, exact: Tensor, asked: Tensor, rows: Sequence[int], purpose: Purpose) -> Tensor:
-        return noisy_similarities(self._payments(purpose), self.randomness(purpose), exact, asked, rows)
+    def epochs(
+        self, theta: Tensor, model: Model, shard: Shard, objective: Objective, purpose: Purpose, lr: float, count: int
+    ) -> Iterator[Tensor]:
+        paid, sources = self._payments(purpose), self.randomness(purpose)
+        return epochs_privately(paid, sources, model, self.clip, theta, shard, objective, lr, count)
+
+    def steps(self, model: Model, shard: Shard, purpose: Purpose) -> Iterator[tuple[int, PrivateStep]]:
+        return steps_privately(self._payments(purpose), self.randomness(purpose), model, self.clip, shard)
+
+    def means(
+        self, exact: Tensor, asked: Tensor, rows: Sequence[int], purpose: Purpose, record_norm: float | None = None
+    ) -> Tensor:
+        return noisy_means(self._payments(purpose), self.randomness(purpose), exact, asked, rows, record_norm)
+
+    def squared_norms(self, theta: Tensor, model: Model, shard: Shard, purpose: Purpose) -> Tensor:
+        exact = mean_squared_norms(model, theta, shard, self.clip).unsqueeze(1)
+        return self.means(exact, torch.ones_like(exact, dtype=torch.bool), shard.sizes, purpose).squeeze(1)
 
     def _payments(self, purpose: Purpose) -> list[Paid]:
         try:

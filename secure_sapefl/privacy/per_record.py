@@ -62,6 +62,50 @@ class ConvolutionGradients:
         return torch.bmm(weigh, self.weight.flatten(2)).squeeze(1), torch.bmm(weigh, self.bias).squeeze(1)
 
 
+@dataclass(frozen=True, slots=True)
+class LinearDifferences:
+    """Of two gradients of each record: d1 a1^T - d2 a2^T = (d1 - d2) a^T + d (a1 - a2)^T, a and d being the means. What
+    is nearly equal is subtracted before it is multiplied, not after."""
+
+    inputs: Tensor  # a
+    slopes: Tensor  # d
+    inputs_change: Tensor  # a1 - a2
+    slopes_change: Tensor  # d1 - d2
+
+    @classmethod
+    def of(cls, ahead: LinearGradients, behind: LinearGradients) -> "LinearDifferences":
+        return cls(
+            inputs=(ahead.inputs + behind.inputs) / 2,
+            slopes=(ahead.slopes + behind.slopes) / 2,
+            inputs_change=ahead.inputs - behind.inputs,
+            slopes_change=ahead.slopes - behind.slopes,
+        )
+
+    def squared_norms(self) -> Tensor:
+        both = (self.slopes * self.slopes_change).sum(2) * (self.inputs * self.inputs_change).sum(2)
+        by_slopes = self.slopes_change.square().sum(2) * (self.inputs.square().sum(2) + 1)
+        by_inputs = self.slopes.square().sum(2) * self.inputs_change.square().sum(2)
+        return (by_slopes + by_inputs + 2 * both).clamp(min=0)
+
+    def combined(self, factors: Tensor) -> tuple[Tensor, Tensor]:
+        weight, bias = LinearGradients(self.inputs, self.slopes_change).combined(factors)
+        return weight + LinearGradients(self.inputs_change, self.slopes).combined(factors)[0], bias
+
+
+def differences(ahead: Sequence[RecordGradients], behind: Sequence[RecordGradients]) -> list[RecordGradients]:
+    """Record by record and layer by layer, of the same records at two points."""
+    return [_difference(*pair) for pair in zip(ahead, behind, strict=True)]
+
+
+def _difference(ahead: RecordGradients, behind: RecordGradients) -> RecordGradients:
+    match ahead, behind:
+        case LinearGradients(), LinearGradients():
+            return LinearDifferences.of(ahead, behind)
+        case ConvolutionGradients(), ConvolutionGradients():
+            return ConvolutionGradients(ahead.weight - behind.weight, ahead.bias - behind.bias)
+    raise TypeError(f"{ahead} and {behind} are not gradients of one layer.")
+
+
 def clipped_sum(
     model: Model, weights: Sequence[Tensor], batch: Batch, objective: Objective, clip: float
 ) -> list[Tensor]:
@@ -69,19 +113,27 @@ def clipped_sum(
 
     Padding has weight 0 and so adds nothing.
     """
-    gradients = record_gradients(model, weights, batch, objective)
-    norms = torch.stack([layer.squared_norms() for layer in gradients]).sum(0).sqrt()
-    factors = batch.weight * (clip / norms.clamp(min=clip))
-    parts = [part for layer in gradients for part in layer.combined(factors)]
+    parts = clipped(record_gradients(model, weights, batch, objective), batch.weight, clip)
     return [part.view_as(weight) for part, weight in zip(parts, weights, strict=True)]
+
+
+def clipped(gradients: Sequence[RecordGradients], weight: Tensor, clip: float) -> list[Tensor]:
+    """sum_i weight_i g_i min(1, clip / |g_i|), ``weight`` [G, B]: of weight and bias of every layer in turn."""
+    factors = weight * (clip / squared_norms(gradients).sqrt().clamp(min=clip))
+    return [part for layer in gradients for part in layer.combined(factors)]
+
+
+def squared_norms(gradients: Sequence[RecordGradients]) -> Tensor:
+    """|g_i|^2 over all layers, [G, B]."""
+    return torch.stack([layer.squared_norms() for layer in gradients]).sum(0)
 
 
 def record_gradients(
     model: Model, weights: Sequence[Tensor], batch: Batch, objective: Objective
 ) -> list[RecordGradients]:
     """The gradients of every record's own loss, layer by layer."""
-    layers, inputs, outputs = _traced(model, weights, batch.x)
-    losses = objective.record_loss(outputs[-1], batch)
+    layers, inputs, outputs, answers = _traced(model, weights, batch.x)
+    losses = objective.record_loss(answers, batch)
     slopes = torch.autograd.grad(losses.sum(), outputs)
     return [_of_layer(*parts) for parts in zip(layers, inputs, slopes, strict=True)]
 
@@ -95,8 +147,10 @@ def _of_layer(layer: Layer, inputs: Tensor, slopes: Tensor) -> RecordGradients:
     raise TypeError(f"{layer} has weights and no per-record gradient.")
 
 
-def _traced(model: Model, weights: Sequence[Tensor], x: Tensor) -> tuple[list[Layer], list[Tensor], list[Tensor]]:
-    """Forward, keeping the layers that have weights, what goes into them and what comes out.
+def _traced(
+    model: Model, weights: Sequence[Tensor], x: Tensor
+) -> tuple[list[Layer], list[Tensor], list[Tensor], Tensor]:
+    """Forward, keeping the layers that have weights, what goes into them and what comes out; and the model's answers.
 
     The weights themselves are constants here: autograd follows the records from the first such layer's output on.
     """
@@ -109,4 +163,4 @@ def _traced(model: Model, weights: Sequence[Tensor], x: Tensor) -> tuple[list[La
             inputs.append(x.detach())
             outputs.append(y if y.requires_grad else y.requires_grad_())
         x, taken = y, taken + count
-    return layers, inputs, outputs
+    return layers, inputs, outputs, x

@@ -9,8 +9,8 @@ The data-free part, the pull of the anchors' weights, reads no record: it is add
 the loss instead, it would be lost in Opacus' hooks, which keep only what flows through a layer.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
@@ -40,13 +40,43 @@ def train_privately(
     lr: float,
 ) -> Tensor:
     """New weights [G, P] that each site may release: steps, rate and noise are those its payment is for."""
-    events = [one.spend() for one in paid]
-    plan = poisson_plan(shard.sizes, events, randomness)
-    noise = tuple(
+    return next(epochs_privately(paid, randomness, model, clip, theta, shard, objective, lr, epochs=1))
+
+
+def epochs_privately(
+    paid: Sequence[Paid],
+    randomness: Sequence[Randomness],
+    model: Model,
+    clip: float,
+    theta: Tensor,
+    shard: Shard,
+    objective: Objective,
+    lr: float,
+    epochs: int,
+) -> Iterator[Tensor]:
+    """The weights after each of ``epochs`` equal parts of the steps that were paid for. DP-SGD accounts for every
+    iterate, so all of them may be released, and any mean of them."""
+    events = [_part(one.spend(), epochs) for one in paid]
+    trainer = PrivateTrainer(model, clip, noises(events, randomness, shard, clip))
+    for _ in range(epochs):
+        theta = trainer.train(theta, shard, poisson_plan(shard.sizes, events, randomness), objective, lr)
+        yield theta
+
+
+def _part(event: Event, parts: int) -> Event:
+    if event.steps % parts:
+        raise RuntimeError(f"{event.steps} steps were paid for; they do not fall into {parts} epochs.")
+    return replace(event, steps=event.steps // parts)
+
+
+def noises(
+    events: Sequence[Event], randomness: Sequence[Randomness], shard: Shard, clip: float
+) -> tuple["SiteNoise", ...]:
+    """s C / (q n) beside each site's mean gradient."""
+    return tuple(
         SiteNoise(event.noise_multiplier * clip / (event.sample_rate * size), source)
         for event, size, source in zip(events, shard.sizes, randomness, strict=True)
     )
-    return PrivateTrainer(model, clip, noise).train(theta, shard, plan, objective, lr)
 
 
 def poisson_plan(sizes: Sequence[int], events: Sequence[Event], randomness: Sequence[Randomness]) -> Plan:

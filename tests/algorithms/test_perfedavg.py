@@ -8,6 +8,7 @@ from secure_sapefl.algorithms.perfedavg import PerFedAvgOptions, adapted, full_g
 from secure_sapefl.errors import BadInput
 from secure_sapefl.streams import Purpose
 from secure_sapefl.training.objective import LocalLoss
+from secure_sapefl.training.steps import PlainStep
 
 
 class Quadratic:
@@ -21,12 +22,13 @@ class Quadratic:
 
 @pytest.mark.parametrize(
     ("batches", "expected"),
-    [([None, None], [0.9, 0.7 * 3 * 2]), ([None, None, None], [0.9 * 0.9, 0.7 * 0.7 * 3 * 2])],
+    [(2, [0.9, 0.7 * 3 * 2]), (3, [0.9 * 0.9, 0.7 * 0.7 * 3 * 2])],
     ids=["first", "hessian-free"],
 )
 def test_both_orders_on_a_quadratic_by_hand(batches, expected):
     """FO: H (1 - alpha H) w. HF adds the Hessian of the outer step: (1 - alpha H) H (1 - alpha H) w."""
-    v = meta_gradient(Quadratic(), torch.tensor([[1.0, 2.0]]), batches, PerFedAvgOptions(inner_lr=0.1))
+    steps = batches * [PlainStep(Quadratic(), None)]
+    v = meta_gradient(torch.tensor([[1.0, 2.0]]), steps, PerFedAvgOptions(inner_lr=0.1))
     torch.testing.assert_close(v, torch.tensor([expected]), atol=1e-3, rtol=1e-3)
 
 
@@ -37,7 +39,7 @@ def test_the_probe_is_around_the_weights_themselves_not_around_the_adapted_ones(
         def gradient(self, theta, batch, objective):
             return theta**2
 
-    v = meta_gradient(Cubic(), torch.ones(1, 1), [None, None, None], PerFedAvgOptions(inner_lr=0.1))
+    v = meta_gradient(torch.ones(1, 1), 3 * [PlainStep(Cubic(), None)], PerFedAvgOptions(inner_lr=0.1))
     assert v.item() == pytest.approx(0.648, abs=1e-4)
 
 

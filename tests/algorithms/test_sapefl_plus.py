@@ -3,7 +3,6 @@
 from dataclasses import replace
 
 import numpy as np
-import pytest
 import torch
 
 from secure_sapefl.algorithms.fedavg_ft_plus import ALGORITHM as CONTROL
@@ -12,7 +11,6 @@ from secure_sapefl.algorithms.sapefl_plus import ALGORITHM, SapePlusOptions
 from secure_sapefl.config import Config
 from secure_sapefl.data import ClientData, Federation, Rows
 from secure_sapefl.engine.simulator import Simulation
-from secure_sapefl.errors import BadInput
 
 
 def two_concepts(sites: int = 8, rows: int = 40) -> Federation:
@@ -96,8 +94,3 @@ def test_averaging_is_the_mean_over_the_second_half_of_the_epochs() -> None:
     after = [group.train(start, LocalLoss(), Purpose.FINE_TUNING, epochs) for epochs in (3, 4)]
     found = group.train_averaged(start, LocalLoss(), Purpose.FINE_TUNING, 4)
     torch.testing.assert_close(found, torch.stack(after).mean(0))
-
-
-def test_it_has_no_private_form_and_says_so() -> None:
-    with pytest.raises(BadInput, match="losses on the records"):
-        Simulation(config().model_copy(update={"dp_epsilon": 4.0, "dp_delta": 1e-5}), two_concepts(sites=2))

@@ -51,10 +51,9 @@ def test_a_private_simulation_reports_its_budget_everywhere(cli: Cli) -> None:
         (("--dp-delta", "1e-5"), "given together"),
         (("--dp-epsilon", "0", "--dp-delta", "1e-5"), "dp_epsilon = 0.0 is not possible"),
         (("--dp-epsilon", "4", "--dp-delta", "1"), "dp_delta = 1.0 is not possible"),
-        (("--dp-epsilon", "4", "--dp-delta", "1e-5", "--method", "fedas"), "no differentially private form"),
         (("--dp-epsilon", "4", "--dp-delta", "1e-5", "--batch-size", "100"), "No site has as many rows"),
     ],
-    ids=["no delta", "no epsilon", "zero", "one", "method", "rows"],
+    ids=["no delta", "no epsilon", "zero", "one", "rows"],
 )
 def test_bad_budgets_are_sentences_with_exit_code_2(cli: Cli, options: tuple[str, ...], told: str) -> None:
     code, out, err = cli(*SIMULATE, *options)

@@ -3,11 +3,14 @@
 import json
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from secure_sapefl.algorithms.releases import NotPrivate
 from secure_sapefl.errors import BadInput
+from secure_sapefl.experiments import budget
 from secure_sapefl.experiments.budget import OFF, Curves, Request, budget_curves, document, parse_epsilons
 from secure_sapefl.experiments.budget_chart import chart
 from secure_sapefl.experiments.budget_division import division_sheets
@@ -52,11 +55,10 @@ def test_cells_differ_in_the_budget_alone(request_for: Callable[..., Request]) -
 @pytest.mark.parametrize(
     ("methods", "epsilons", "told"),
     [
-        (("perfedavg",), (1.0,), "no differentially private form"),
         (("fedavg",), (), "names no budget"),
         (("fedavg",), (1.0, 1.0), "more than once"),
     ],
-    ids=["method", "none", "twice"],
+    ids=["none", "twice"],
 )
 def test_mistakes_are_found_before_the_first_run(
     request_for: Callable[..., Request], methods: tuple[str, ...], epsilons: tuple[float, ...], told: str
@@ -65,8 +67,17 @@ def test_mistakes_are_found_before_the_first_run(
         request_for(*methods, epsilons=epsilons).check()
 
 
-def test_a_method_without_a_private_form_may_run_without_privacy(request_for: Callable[..., Request]) -> None:
-    request_for("perfedavg", epsilons=(OFF,)).check()
+@pytest.fixture
+def fedavg_without_private_form(monkeypatch: pytest.MonkeyPatch) -> None:
+    refusing = replace(budget.algorithm("fedavg"), releases=NotPrivate("nobody pays."))
+    monkeypatch.setattr(budget, "algorithm", lambda _: refusing)
+
+
+@pytest.mark.usefixtures("fedavg_without_private_form")
+def test_a_method_without_a_private_form_runs_without_privacy_alone(request_for: Callable[..., Request]) -> None:
+    request_for("fedavg", epsilons=(OFF,)).check()
+    with pytest.raises(BadInput, match="no differentially private form: nobody pays"):
+        request_for("fedavg", epsilons=(1.0, OFF)).check()
 
 
 @pytest.fixture

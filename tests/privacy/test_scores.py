@@ -11,7 +11,7 @@ from torch import Tensor
 from secure_sapefl.privacy.events import Budget, Event
 from secure_sapefl.privacy.ledger import Ledger, Paid
 from secure_sapefl.privacy.randomness import KeyedRandomness
-from secure_sapefl.privacy.scores import noisy_similarities, score_deviation
+from secure_sapefl.privacy.scores import noisy_means, score_deviation
 from secure_sapefl.sape.similarity import output_similarity
 
 ALL = torch.ones((1, 400), dtype=torch.bool)
@@ -35,7 +35,7 @@ def keyed(*seeds: int) -> list[KeyedRandomness]:
 
 def test_noise_grows_with_peers_and_shrinks_with_rows(pay: Callable[..., list[Paid]]) -> None:
     """s sqrt(k) / n: 5 * sqrt(400) / 1000 = 0.1, measured on 400 entries."""
-    noisy = noisy_similarities(pay(5.0), keyed(1), torch.full((1, 400), 0.5), ALL, [1000])
+    noisy = noisy_means(pay(5.0), keyed(1), torch.full((1, 400), 0.5), ALL, [1000])
     assert score_deviation(5.0, 400, 1000) == pytest.approx(0.1)
     assert float(noisy.std()) == pytest.approx(0.1, rel=0.15)
     assert float(noisy.mean()) == pytest.approx(0.5, abs=0.02)
@@ -43,16 +43,16 @@ def test_noise_grows_with_peers_and_shrinks_with_rows(pay: Callable[..., list[Pa
 
 def test_noisy_values_stay_similarities_and_unasked_ones_are_zero(pay: Callable[..., list[Paid]]) -> None:
     asked = torch.tensor([[True, False, True], [False, False, False]])
-    noisy = noisy_similarities(pay(500.0, 1.0), keyed(1, 2), torch.full((2, 3), 0.9), asked, [10, 20])
+    noisy = noisy_means(pay(500.0, 1.0), keyed(1, 2), torch.full((2, 3), 0.9), asked, [10, 20])
     assert not noisy[~asked].any()
     assert ((noisy >= 0) & (noisy <= 1)).all()
 
 
 def test_a_vector_is_paid_for_once_and_released_once(pay: Callable[..., list[Paid]]) -> None:
     paid = pay(5.0)
-    noisy_similarities(paid, keyed(1), torch.full((1, 400), 0.5), ALL, [1000])
+    noisy_means(paid, keyed(1), torch.full((1, 400), 0.5), ALL, [1000])
     with pytest.raises(RuntimeError, match="one event, one release"):
-        noisy_similarities(paid, keyed(1), torch.full((1, 400), 0.5), ALL, [1000])
+        noisy_means(paid, keyed(1), torch.full((1, 400), 0.5), ALL, [1000])
 
 
 def sums(own: Tensor, peers: Tensor) -> Tensor:

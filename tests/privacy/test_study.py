@@ -2,7 +2,8 @@
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import fields
+from dataclasses import fields, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -89,7 +90,10 @@ def events_of(simulation: Simulation, site: str) -> tuple[Event, ...]:
 
 PUBLIC = {"site", "round_index"}
 OPTIONS: dict[str, list[dict[str, Any]]] = {
-    "sapefl": [{}, {"influence": 0.0}, {"anchoring": "proximal"}, {"personal_epochs": 2, "personal_start": "personal"}]
+    "sapefl": [{}, {"influence": 0.0}, {"anchoring": "proximal"}, {"personal_epochs": 2, "personal_start": "personal"}],
+    "sapefl-plus": [{}, {"similarity": "raw"}, {"start": "peers", "averaging": False}, {"influence": 0.0}],
+    "perfedavg": [{}, {"order": "hessian-free"}],
+    "fedas": [{"alignment_epochs": 2}],
 }
 
 
@@ -167,15 +171,17 @@ def test_what_stays_at_a_site_is_not_noised(private: Callable[..., Simulation]) 
     assert result.summary()["privacy"]["epsilon_max"] == 0
 
 
-@pytest.mark.parametrize("method", sorted(ALGORITHMS.keys() - set(PRIVATE)))
-def test_a_method_that_cannot_be_private_refuses_with_its_reason(
-    private: Callable[..., Simulation], method: str
+def test_every_method_of_the_registry_has_a_private_form() -> None:
+    assert set(PRIVATE) == set(ALGORITHMS)
+
+
+def test_a_method_without_a_private_form_refuses_with_its_reason(
+    private: Callable[..., Simulation], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    reason = ALGORITHMS[method].releases
-    assert isinstance(reason, NotPrivate)
-    with pytest.raises(BadInput, match="has no differentially private form") as refusal:
-        private(method)
-    assert reason.reason in str(refusal.value)
+    unpaid = replace(ALGORITHMS["fedavg"], releases=NotPrivate("it reads records nobody accounts for."))
+    monkeypatch.setattr(simulator, "find_algorithm", lambda _: unpaid)
+    with pytest.raises(BadInput, match="has no differentially private form: it reads records nobody accounts for"):
+        private("fedavg")
 
 
 def test_sites_invited_more_often_than_they_planned_sit_out_and_the_run_goes_on(
@@ -305,9 +311,10 @@ def test_similarities_are_means_over_all_rows_of_unequal_sites(
     models = torch.stack([group_model.initial(np.random.default_rng(j)) for j in range(4)])
     received = torch.tensor([[0, 1, 1, 1], [1, 0, 1, 0], [1, 1, 0, 1]], dtype=torch.bool)
     group = sites.group(order, sites.theta_initial, 0, Peers(models, received), Stopwatch())
-    whole = sapefl._compared_on_all_rows(group)
+    compared = partial(sapefl._compared, form="per_sample")
+    whole = sapefl.mean_over_all_rows(group, compared)
     monkeypatch.setattr(base, "_ROWS_AT_ONCE", 7)
-    torch.testing.assert_close(sapefl._compared_on_all_rows(group), whole)
+    torch.testing.assert_close(sapefl.mean_over_all_rows(group, compared), whole)
     for g, j in received.nonzero().tolist():
         x, _ = group.shard.site(g)
         own, peer = (group.trainer.model.outputs(t[None], x[None])[0] for t in (sites.theta_initial, models[j]))

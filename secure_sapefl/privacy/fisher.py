@@ -1,0 +1,34 @@
+"""How steep a site's records are at a model: the trace of their empirical Fisher information, for weighing sites.
+
+    F_c / n_c = 1/n_c sum_i min(1, |grad l_i|^2 / C^2)
+
+Every term lies in [0, 1]: one record moves the mean by at most 1 / n_c, and it is noised like a single similarity.
+"""
+
+from collections.abc import Iterator
+
+import torch
+from torch import Tensor
+
+from secure_sapefl.models import Model
+from secure_sapefl.privacy.per_record import record_gradients, squared_norms
+from secure_sapefl.training.objective import Batch, LocalLoss
+from secure_sapefl.training.plan import Shard
+
+_ROWS_AT_ONCE = 256
+
+
+def mean_squared_norms(model: Model, theta: Tensor, shard: Shard, clip: float) -> Tensor:
+    """The exact mean of each site, [G]; not to be released."""
+    return torch.stack([_of_site(model, theta[g : g + 1], *shard.site(g), clip) for g in range(len(shard))])
+
+
+def _of_site(model: Model, theta: Tensor, x: Tensor, y: Tensor, clip: float) -> Tensor:
+    norms = [squared_norms(record_gradients(model, model.views(theta), b, LocalLoss())) for b in _blocks(x, y)]
+    return (torch.cat(norms, 1) / clip**2).clamp(max=1).mean()
+
+
+def _blocks(x: Tensor, y: Tensor) -> Iterator[Batch]:
+    for some, labels in zip(x.split(_ROWS_AT_ONCE), y.split(_ROWS_AT_ONCE), strict=True):
+        rows = torch.arange(len(labels), device=y.device)[None]
+        yield Batch(some[None], labels[None], rows, torch.ones_like(rows, dtype=x.dtype))

@@ -1,0 +1,137 @@
+"""No record reaches a message but through a mechanism: shown for every method by making the mechanisms deaf.
+
+Here every mechanism answers without looking at records. Whatever a method sends must then be the same, bit by bit,
+whatever the records are; and with mechanisms that listen it must not be. That the mechanisms themselves are private is
+shown in tests/privacy.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+
+from secure_sapefl.algorithms.base import Algorithm, SiteGroup
+from secure_sapefl.algorithms.registry import ALGORITHMS
+from secure_sapefl.algorithms.releases import NotPrivate
+from secure_sapefl.models import Model
+from secure_sapefl.streams import Purpose
+from secure_sapefl.training.objective import Objective
+from secure_sapefl.training.plan import Shard
+
+OPTIONS: dict[str, list[dict[str, Any]]] = {
+    "sapefl": [{}, {"anchoring": "proximal"}, {"personal_start": "personal"}, {"output_form": "flattened"}],
+    "sapefl-plus": [{}, {"similarity": "raw"}, {"averaging": False}, {"start": "peers"}, {"weigh_rows": False}],
+    "perfedavg": [{}, {"order": "hessian-free"}],
+}
+CASES = [
+    pytest.param(method, options, id=f"{method}{options or ''}")
+    for method in ALGORITHMS
+    for options in OPTIONS.get(method, [{}])
+]
+
+
+@dataclass(frozen=True)
+class DeafStep:
+    active: int
+
+    def gradient(self, theta: Tensor) -> Tensor:
+        return 0.01 * theta.cos()
+
+    def difference(self, ahead: Tensor, behind: Tensor, apart: float) -> Tensor:
+        return apart * (ahead - behind).sin()
+
+
+class Deaf:
+    """`PrivateUse` that answers from weights and sizes alone, and remembers what it was asked for."""
+
+    def __init__(self) -> None:
+        self.asked: list[Purpose] = []
+
+    def train(
+        self, theta: Tensor, model: Model, shard: Shard, objective: Objective, purpose: Purpose, lr: float
+    ) -> Tensor:
+        self.asked.append(purpose)
+        return theta + 0.01 * (theta + purpose).cos()
+
+    def epochs(
+        self, theta: Tensor, model: Model, shard: Shard, objective: Objective, purpose: Purpose, lr: float, count: int
+    ) -> Iterator[Tensor]:
+        self.asked.append(purpose)
+        return iter([theta + 0.01 * epoch for epoch in range(count)])
+
+    def steps(self, model: Model, shard: Shard, purpose: Purpose) -> Iterator[tuple[int, DeafStep]]:
+        self.asked.append(purpose)
+        for t in range(6):  # 2 epochs of batches of 4 at sites of 9, 5, 5 and 1 rows
+            active = sum(2 * -(-size // 4) > t for size in shard.sizes)
+            yield active, DeafStep(active)
+
+    def means(
+        self, exact: Tensor, asked: Tensor, rows: Sequence[int], purpose: Purpose, record_norm: float | None = None
+    ) -> Tensor:
+        self.asked.append(purpose)
+        places = torch.arange(exact.numel()).view_as(exact)
+        return (0.5 + 0.3 * (places + 1.0).sin()) * asked
+
+    def squared_norms(self, theta: Tensor, model: Model, shard: Shard, purpose: Purpose) -> Tensor:
+        self.asked.append(purpose)
+        return torch.linspace(0.1, 0.9, len(shard))
+
+
+def sent_over_two_rounds(four_sites: Any, method: Algorithm, options: Any, private: Deaf | None) -> list[Tensor]:
+    """All that leaves, with what a site keeps carried from one round into the next."""
+    state, sent = four_sites.state(method), []
+    for _ in range(2):
+        group: SiteGroup = four_sites.group(state)
+        group = replace(group, theta_global=method.initial_global(group.theta_global, options), private=private)
+        contribution = method.site_round(group, options)
+        leaving = (contribution.update, contribution.score, contribution.shared)
+        sent += [tensor for tensor in leaving if tensor is not None]
+        state = contribution.state
+    return sent
+
+
+def with_other_records(four_sites: Any) -> Any:
+    random = torch.Generator().manual_seed(99)
+    four_sites.x = 3 * torch.randn(four_sites.x.shape, generator=random)
+    four_sites.y = torch.randint(3, four_sites.y.shape, generator=random)
+    return four_sites
+
+
+@pytest.mark.parametrize(("method", "options"), CASES)
+def test_records_reach_messages_through_the_mechanisms_alone(
+    four_sites: Any, method: str, options: dict[str, Any]
+) -> None:
+    algorithm = ALGORITHMS[method]
+    chosen = algorithm.options(**options)
+    first = sent_over_two_rounds(four_sites, algorithm, chosen, Deaf())
+    second = sent_over_two_rounds(with_other_records(four_sites), algorithm, chosen, Deaf())
+    assert all(torch.equal(a, b) for a, b in zip(first, second, strict=True))
+
+
+@pytest.mark.parametrize(("method", "options"), CASES)
+def test_without_privacy_what_leaves_depends_on_the_records(
+    four_sites: Any, method: str, options: dict[str, Any]
+) -> None:
+    """So the test above can fail."""
+    algorithm = ALGORITHMS[method]
+    chosen = algorithm.options(**options)
+    first = sent_over_two_rounds(four_sites, algorithm, chosen, None)
+    second = sent_over_two_rounds(with_other_records(four_sites), algorithm, chosen, None)
+    assert bool(first) == (method != "local")
+    assert not first or not torch.equal(first[-1], second[-1]) or not torch.equal(first[0], second[0])
+
+
+@pytest.mark.parametrize(("method", "options"), CASES)
+def test_mechanisms_are_asked_for_what_the_method_declares_once_a_round(
+    four_sites: Any, method: str, options: dict[str, Any]
+) -> None:
+    algorithm = ALGORITHMS[method]
+    chosen, deaf = algorithm.options(**options), Deaf()
+    assert not isinstance(algorithm.releases, NotPrivate)
+    releases = algorithm.releases(chosen, 2)
+    sent_over_two_rounds(four_sites, algorithm, chosen, deaf)
+    declared = [release.purpose for release in (*releases.trainings, *releases.queries)]
+    assert sorted(deaf.asked) == sorted(2 * declared)
