@@ -2,7 +2,6 @@
 
 import json
 import os
-import sys
 from collections.abc import Iterable
 from dataclasses import asdict
 from enum import StrEnum
@@ -24,19 +23,13 @@ from sapefl_crypto.custody import (
     seal_copy,
 )
 from sapefl_crypto.identity import SiteIdentity, SitePublicKeys
-from sapefl_crypto.keyfile import KeyRecord, Kind, Protection, inspect_key, passphrase, read_key, write_key
+from sapefl_crypto.keyfile import KeyRecord, Kind, inspect_key, read_key, write_key
 from sapefl_crypto.secret import Secret
+from secure_sapefl.cli.passphrases import AskPassphrase, PassphraseFile, known_passphrase, new_passphrase
 from secure_sapefl.errors import BadInput, OutputFailed
-
-PASSPHRASE_VARIABLE = "SAPEFL_PASSPHRASE"  # noqa: S105  (the variable's name)
 
 app = typer.Typer(help="Make, hand out and inspect the keys of sites and cohorts.", no_args_is_help=True)
 
-PassphraseFile = Annotated[
-    Path | None,
-    typer.Option(help=f"File (mode 0600) with the passphrase. Or set {PASSPHRASE_VARIABLE}.", show_default=False),
-]
-AskPassphrase = Annotated[bool, typer.Option("--ask-passphrase", help="Ask for a new passphrase, unseen.")]
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace existing files. What they held is lost.")]
 
 
@@ -66,7 +59,7 @@ def site(
     if public == out:
         raise BadInput(f"{out} is where the public key goes; give the private file another name, such as {name}.key.")
     _refuse_existing((out, public), overwrite)
-    words = _new_passphrase(passphrase_file, ask_passphrase)
+    words = new_passphrase(passphrase_file, ask_passphrase)
     write_key(out, identity_record(identity), passphrase=words, replace=overwrite)
     text = Secret(identity.public.to_text().encode() + b"\n")
     safe_file.write(public, text, mode=safe_file.PUBLIC, replace=overwrite)
@@ -101,7 +94,7 @@ def cohort(
         raise BadInput(f"A cohort key needs the study's name and room for its {len(sites)} sites (--max-clients).")
     targets = {site.name: out / f"{site.name}.sealed" for site in sites}
     _refuse_existing((*targets.values(), *([keep] if keep else [])), overwrite)
-    words = _new_passphrase(passphrase_file, ask_passphrase) if keep else None
+    words = new_passphrase(passphrase_file, ask_passphrase) if keep else None
     record = _new_cohort_key(study, len(sites) if max_clients is None else max_clients, max_abs_value)
     _make_folder(out)
     for site in sites:
@@ -133,7 +126,7 @@ def open_(
     `secure-sapefl keys open hospital-a.sealed --identity hospital-a.key --out heart.key`
     """
     _refuse_existing((out,), overwrite)
-    words = _known_passphrase(identity, passphrase_file)
+    words = known_passphrase(identity, passphrase_file)
     owner = identity_from(read_key(identity, Kind.SITE_IDENTITY, passphrase=words))
     record = open_copy(read_key(sealed, Kind.SEALED_COHORT_COPY), owner)
     if fingerprint is not None:
@@ -192,30 +185,6 @@ def _read_recipients(files: Iterable[Path]) -> list[SitePublicKeys]:
 def _read_public(file: Path) -> SitePublicKeys:
     content, _ = safe_file.read(file)
     return SitePublicKeys.from_text(content.reveal().decode(errors="replace"))
-
-
-def _new_passphrase(file: Path | None, ask: bool) -> Secret | None:
-    given = _given_passphrase(file)
-    return _asked_passphrase("New passphrase", confirm=True) if given is None and ask else given
-
-
-def _known_passphrase(key_file: Path, file: Path | None) -> Secret | None:
-    if inspect_key(key_file).protection is Protection.NONE and file is None:
-        return None
-    given = _given_passphrase(file)
-    return _asked_passphrase(f"Passphrase of {key_file}", confirm=False) if given is None else given
-
-
-def _given_passphrase(file: Path | None) -> Secret | None:
-    if file is not None:
-        return passphrase(safe_file.read_private(file).reveal().decode(errors="surrogateescape").rstrip("\r\n"))
-    return passphrase(os.environ[PASSPHRASE_VARIABLE]) if PASSPHRASE_VARIABLE in os.environ else None
-
-
-def _asked_passphrase(question: str, *, confirm: bool) -> Secret:
-    if not sys.stdin.isatty():
-        raise BadInput(f"{question}: nobody is here to ask; use --passphrase-file or set {PASSPHRASE_VARIABLE}.")
-    return passphrase(typer.prompt(question, hide_input=True, confirmation_prompt=confirm, err=True))
 
 
 def _refuse_existing(paths: Iterable[Path], overwrite: bool) -> None:
