@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from sapefl_crypto import CohortKey, Parameters
 
 _SITE: Final = "site.toml"
+_POLICY: Final = "policy.toml"
 _LEDGER: Final = "ledger.jsonl"
 
 
@@ -66,7 +67,7 @@ class SiteHome:
         make_private_folder(path)
         path.chmod(0o700)
         write_key(path / "identity.key", identity_record(identity), passphrase=passphrase)
-        write_private(path / "policy.toml", policy.encode())
+        write_private(path / _POLICY, policy.encode())
         for folder in ("cohort", "studies"):
             make_private_folder(path / folder)
         LedgerFiles(path / _LEDGER).create(identity)
@@ -99,8 +100,12 @@ class SiteHome:
     def ledger_path(self) -> Path:
         return self.path / _LEDGER
 
+    @property
+    def policy_path(self) -> Path:
+        return self.path / _POLICY
+
     def policy(self) -> Policy:
-        return Policy.load(self.path / "policy.toml")
+        return Policy.load(self.policy_path)
 
     def identity(self, passphrase: Secret | None = None) -> SiteIdentity:
         return identity_from(read_key(self.identity_path, Kind.SITE_IDENTITY, passphrase=passphrase))
@@ -148,6 +153,9 @@ class SiteHome:
 
     def study_folder(self, digest: str) -> Path:
         return self.path / "studies" / digest
+
+    def study_path(self, digest: str) -> Path:
+        return self.study_folder(digest) / "study.toml"
 
     def state_path(self, digest: str) -> Path:
         return self.study_folder(digest) / "state.npz"
