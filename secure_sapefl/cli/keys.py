@@ -159,7 +159,7 @@ def inspect(
 
 def _describe(file: Path) -> dict[str, str | int | float]:
     if file.suffix == ".pub":
-        keys = _read_public(file)
+        keys = read_public(file)
         return {"kind": "site-public-keys", "name": keys.name, "fingerprint": keys.fingerprint}
     label = inspect_key(file)
     return {"kind": label.kind.value, "protection": label.protection.value, **label.about}
@@ -174,7 +174,7 @@ def _new_cohort_key(study: str, max_clients: int, max_abs_value: float) -> KeyRe
 
 
 def _read_recipients(files: Iterable[Path]) -> list[SitePublicKeys]:
-    sites = [_read_public(file) for file in files]
+    sites = [read_public(file) for file in files]
     names = [site.name.casefold() for site in sites]
     twins = sorted({name for name in names if names.count(name) > 1})
     if twins:
@@ -182,7 +182,7 @@ def _read_recipients(files: Iterable[Path]) -> list[SitePublicKeys]:
     return sites
 
 
-def _read_public(file: Path) -> SitePublicKeys:
+def read_public(file: Path) -> SitePublicKeys:
     content, _ = safe_file.read(file)
     return SitePublicKeys.from_text(content.reveal().decode(errors="replace"))
 

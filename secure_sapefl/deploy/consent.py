@@ -17,7 +17,7 @@ from secure_sapefl.config import Settings
 from secure_sapefl.deploy.errors import HomeRejected, StudyRejected
 from secure_sapefl.deploy.files import make_private_folder, write_private
 from secure_sapefl.deploy.ledger_lines import Event
-from secure_sapefl.deploy.review import Review, review_site
+from secure_sapefl.deploy.review import review_site
 from secure_sapefl.deploy.site_home import SiteHome
 from secure_sapefl.deploy.site_ledger import SiteLedger
 from secure_sapefl.deploy.study_file import StudyFile, read_study
@@ -41,11 +41,10 @@ class Consent(Settings):
         return json.dumps(self.model_dump(), sort_keys=True, separators=(",", ":")).encode()
 
 
-def approve(home: SiteHome, file: Path, identity: SiteIdentity) -> tuple[Consent, Review]:
+def approve(home: SiteHome, file: Path, identity: SiteIdentity) -> Consent:
     """Review the study in ``file`` and, where nothing conflicts, put the owner's consent on record."""
     study = read_study(file)
-    review = review_site(home, StudyTerms.of(study))
-    review.require_no_conflict()
+    review_site(home, StudyTerms.of(study)).require_no_conflict()
     consent = Consent(
         site=home.name,
         study=study.name,
@@ -60,7 +59,7 @@ def approve(home: SiteHome, file: Path, identity: SiteIdentity) -> tuple[Consent
         make_private_folder(home.study_folder(study.digest))
         _keep_copy(home, study, file)
         write_private(home.consent_path(study.digest), content.encode())
-    return consent, review
+    return consent
 
 
 def _keep_copy(home: SiteHome, study: StudyFile, file: Path) -> None:

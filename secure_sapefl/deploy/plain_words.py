@@ -15,6 +15,7 @@ class Leaving:
     """Something that leaves a site: what it is, how much, who can read it, and what pays for it in privacy."""
 
     field: str  # of the message
+    name: str
     what: str
     size: int  # bytes a round the site takes part in
     server: str  # what the server can do with it
@@ -50,6 +51,7 @@ def _update(terms: StudyTerms) -> Leaving:
     count, params = terms.protocol.parameters, terms.params
     return Leaving(
         field="update",
+        name="update",
         what=f"what training changed in the common model: {count:,} numbers, encrypted "
         f"(CKKS, {params.security_bits} bits)",
         size=params.chunks(count) * params.fresh_chunk_bytes,
@@ -63,6 +65,7 @@ def _score(terms: StudyTerms) -> Leaving:
     similar = terms.algorithm.relays_models
     return Leaving(
         field="similarity_score",
+        name="score",
         what="how alike this site and its peers are: one number"
         if similar
         else "how much the update counts, for instance the declared number of records: one number",
@@ -77,6 +80,7 @@ def _model(terms: StudyTerms) -> Leaving:
     count = terms.model.parameters
     return Leaving(
         field="theta_personal",
+        name="personal model",
         what=f"the model fitted to this site's records: {count:,} numbers, sealed (AES-256)",
         size=_SEALED_BYTES * count,
         server="passes it on without being able to open it",
@@ -87,13 +91,14 @@ def _model(terms: StudyTerms) -> Leaving:
 
 def _peers(terms: StudyTerms) -> str:
     asked = terms.file.peers_per_client
-    who = "any site of the roster" if asked is None else f"up to {asked} sites of the roster, drawn each round,"
-    return f"{who} can read it: {', '.join(terms.file.sites)}"
+    who = "all" if asked is None else f"up to {asked}, drawn anew each round,"
+    return f"can read it, {who} of {', '.join(terms.file.sites)}"
 
 
 def _metrics() -> Leaving:
     return Leaving(
         field="metrics",
+        name="test results",
         what="accuracy and AUC of the site's model on its own test records: two numbers",
         size=16,
         server="reads them",
@@ -105,7 +110,8 @@ def _metrics() -> Leaving:
 def _traffic(terms: StudyTerms) -> Leaving:
     return Leaving(
         field="participation",
-        what=f"that this site takes part, and when: in about {terms.file.participation:.0%} of {terms.file.rounds} rounds",
+        name="participation",
+        what=f"that this site takes part, in about {terms.file.participation:.0%} of {terms.file.rounds} rounds",
         size=0,
         server="sees it, with the size and time of every message",
         sites="see the names of those who took part",

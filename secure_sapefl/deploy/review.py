@@ -104,7 +104,7 @@ def _cohort_key(home: SiteHome, terms: StudyTerms) -> Line:
 
 
 def _leaves(part: Leaving, policy: Policy) -> Line:
-    topic = f"leaves: {part.field.replace('_', ' ')}"
+    topic = f"leaves: {part.name}"
     says = f"{part.what}. The server {part.server}. The other sites {part.sites}. {part.privacy.capitalize()}."
     match part.field:
         case "theta_personal":
@@ -160,8 +160,8 @@ def _privacy(terms: StudyTerms, policy: Policy, rows: int, events: Sequence[Even
     yield Line.judged(
         "delta of this study",
         f"{study.delta:g}, against {rows:,} records to train on",
-        study.delta <= policy.max_delta_per_study,
-        f"max_delta_per_study = {policy.max_delta_per_study:g}",
+        study.delta <= policy.max_delta_per_study and study.delta < 1 / rows,
+        f"max_delta_per_study = {policy.max_delta_per_study:g}, and below 1 / records",
     )
     yield Line.judged(
         "noise",

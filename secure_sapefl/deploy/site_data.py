@@ -1,6 +1,7 @@
 """From a site's own file to the rows its model sees, the same way in a deployment and in its simulation."""
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
@@ -22,11 +23,33 @@ from secure_sapefl.protocol.messages import SiteId
 _FEWEST_ROWS = 5  # of which one is for testing
 
 
+@dataclass(frozen=True, slots=True)
+class SiteRows:
+    """A site's records, checked against the study's schema and divided 80/20, not yet prepared."""
+
+    table: Table
+    train: NDArray[np.int64]
+    test: NDArray[np.int64]
+
+    def prepared(self, name: SiteId) -> ClientData:
+        table = self.table
+        train_X, test_X = table.prepare(table.X[self.train], table.X[self.test])
+        return ClientData(name=name, train=Rows(train_X, table.y[self.train]), test=Rows(test_X, table.y[self.test]))
+
+    def prepare(self, records: Array) -> Floats:
+        """New records as the training rows are prepared."""
+        return self.table.prepare(self.table.X[self.train], records)[1]
+
+
 def load_site(path: Path, study: StudyFile, site: SiteId) -> ClientData:
-    """A site's rows, checked against the study's schema, divided 80/20 and prepared."""
+    """A site's rows as its model sees them."""
+    return load_rows(path, study, site).prepared(site)
+
+
+def load_rows(path: Path, study: StudyFile, site: SiteId) -> SiteRows:
     table, place = load_table(path, study.data), study.index(site)
     if len(table) < _FEWEST_ROWS:
-        raise BadInput(f"{table.source}: a site needs at least {_FEWEST_ROWS} records.")
+        raise BadInput(f"{table.source}: a site needs at least {_FEWEST_ROWS} of them.")
     rng = stream(study.seed, Purpose.SPLIT, place)
     train, test = split_rows(table, Units.of(table), np.arange(len(table)), rng)
     if len(train) > study.largest_site:
@@ -34,8 +57,7 @@ def load_site(path: Path, study: StudyFile, site: SiteId) -> ClientData:
             f"{table.source}, {len(train):,} of them to train on: more than the {study.largest_site:,} that the study "
             "declares for its largest site. Ask the coordinator to raise largest_site, or use fewer."
         )
-    train_X, test_X = table.prepare(table.X[train], table.X[test])
-    return ClientData(name=site, train=Rows(train_X, table.y[train]), test=Rows(test_X, table.y[test]))
+    return SiteRows(table, train, test)
 
 
 def federation(study: StudyFile, files: Mapping[SiteId, Path]) -> Federation:

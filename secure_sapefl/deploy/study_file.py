@@ -124,6 +124,11 @@ class StudyFile(Settings):
                 f"min_cohort = {self.min_cohort}, but only {self.cohort_size} sites are invited to a round: "
                 "no round could ever count. Lower it, or raise participation."
             )
+        if self.privacy is not None and self.metrics != "none":
+            raise StudyRejected(
+                'metrics = "exact" would tell the server about test records, outside the privacy budget; a private '
+                'study has metrics = "none".'
+            )
         return self
 
     @cached_property
@@ -222,6 +227,20 @@ def signed_text(study: StudyFile, coordinator: SiteIdentity) -> str:
     signature = base64.b64encode(sign_document(coordinator, study.canonical, kind=_KIND)).decode()
     values = study.model_dump(mode="json", exclude_none=True)
     return f"# digest {study.digest}\n" + tomli_w.dumps({"signature": signature, **values})
+
+
+def require_expected(study: StudyFile, *, fingerprint: str | None = None, digest: str | None = None) -> None:
+    """Refuse a study of another coordinator, or another version of it, than somebody was told of."""
+    found = study.coordinator_keys.fingerprint
+    if fingerprint is not None and fingerprint.strip().lower() != found:
+        raise StudyRejected(
+            f"The study was signed by a key with fingerprint {found}, not {fingerprint}. Somebody else may have made "
+            "it: ask the coordinator, over a channel you trust."
+        )
+    if digest is not None and not study.digest.startswith(digest.strip().lower()):
+        raise StudyRejected(
+            f"The study has digest {study.digest}, not {digest}; it is another one, or another version."
+        )
 
 
 def _check_roster(sites: Sequence[SitePublicKeys], coordinator: SitePublicKeys) -> None:

@@ -1,0 +1,209 @@
+"""`secure-sapefl study`: make, show and verify the file that coordinator and sites agree on."""
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+
+from secure_sapefl.cli.keys import read_public
+from secure_sapefl.cli.options import given, key_values
+from secure_sapefl.cli.passphrases import PassphraseFile, known_passphrase
+from secure_sapefl.cli.sheets import print_rows, print_table
+
+if TYPE_CHECKING:
+    from sapefl_crypto.identity import SiteIdentity
+    from secure_sapefl.deploy.study_file import StudyFile
+
+app = typer.Typer(help="Make, show and verify studies.", no_args_is_help=True)
+
+StudyPath = Annotated[Path, typer.Argument(help="The study file.", metavar="STUDY.toml")]
+
+
+@app.command()
+def new(
+    coordinator: Annotated[Path, typer.Option(help="The coordinator's private key file (`keys site`), which signs.")],
+    site: Annotated[list[Path], typer.Option(help="A site's .pub file; repeat for each, in the order of the roster.")],
+    out: Annotated[Path, typer.Option(help="The study file to write.")] = Path("study.toml"),
+    draft: Annotated[Path | None, typer.Option("--from", help="A TOML file with any of the study's values.")] = None,
+    name: Annotated[str | None, typer.Option(help="The study's name; the cohort key must bear it too.")] = None,
+    purpose: Annotated[str | None, typer.Option(help="What it is for, in one line for data officers.")] = None,
+    method: Annotated[str | None, typer.Option(help="See `secure-sapefl methods`. [default: sapefl]")] = None,
+    option: Annotated[list[str] | None, typer.Option(help="KEY=VALUE for the method, e.g. influence=0.25.")] = None,
+    model: Annotated[str | None, typer.Option(help="small or paper. [default: small]")] = None,
+    rounds: Annotated[int | None, typer.Option(help="[default: 10]")] = None,
+    participation: Annotated[float | None, typer.Option(help="Share of sites in a round. [default: 1]")] = None,
+    peers_per_client: Annotated[int | None, typer.Option(help="Give each site a random k peers, not all.")] = None,
+    seed: Annotated[int | None, typer.Option(help="[default: 0]")] = None,
+    local_epochs: Annotated[int | None, typer.Option(help="[default: 5]")] = None,
+    batch_size: Annotated[int | None, typer.Option(help="[default: 16]")] = None,
+    lr: Annotated[float | None, typer.Option(help="[default: 0.05]")] = None,
+    largest_site: Annotated[int | None, typer.Option(help="Most training records any site has; public.")] = None,
+    min_cohort: Annotated[int | None, typer.Option(help="Fewest answers that make a round count. [default: 2]")] = None,
+    round_deadline: Annotated[float | None, typer.Option(help="Seconds until a round closes. [default: 600]")] = None,
+    epsilon: Annotated[float | None, typer.Option(help="Privacy budget of each site; with --delta.")] = None,
+    delta: Annotated[float | None, typer.Option(help="Far below 1 / records of a site, e.g. 1e-5.")] = None,
+    max_clients: Annotated[int | None, typer.Option(help="As in `keys cohort`. [default: sites given]")] = None,
+    feature: Annotated[
+        list[str] | None, typer.Option(help="A column: age:0..120, sex:f|m, bmi, or chol?:0..600 if it may be missing.")
+    ] = None,
+    label: Annotated[str | None, typer.Option(help="The column that holds the class.")] = None,
+    klass: Annotated[list[str] | None, typer.Option("--class", help="A class; repeat for each.")] = None,
+    scaling: Annotated[str | None, typer.Option(help="range (from the schema) or site. [default: range]")] = None,
+    mock: Annotated[Path | None, typer.Option(help="Also write mock data of this schema into this folder.")] = None,
+    mock_rows: Annotated[int, typer.Option(help="Records of mock data a site.", min=5)] = 100,
+    passphrase_file: PassphraseFile = None,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an existing study file.")] = False,
+) -> None:
+    """Make a study from options, from a TOML draft, or both (options win), and sign it.
+
+    Mock data comes from the schema alone, never from a record: try the whole study on it first.
+
+    Examples:
+
+    `secure-sapefl study new --name heart --coordinator coordinator.key --site a.pub --site b.pub --site c.pub
+    --feature age:0..120 --feature sex:f|m --label disease --class no --class yes --largest-site 250 --epsilon 4
+    --delta 1e-5 --mock mock`
+
+    `secure-sapefl study new --from draft.toml --coordinator coordinator.key --site a.pub --site b.pub`
+    """
+    values = given(
+        name=name,
+        purpose=purpose,
+        method=method,
+        options=key_values(option),
+        model=model,
+        rounds=rounds,
+        participation=participation,
+        peers_per_client=peers_per_client,
+        seed=seed,
+        local_epochs=local_epochs,
+        batch_size=batch_size,
+        lr=lr,
+        largest_site=largest_site,
+        min_cohort=min_cohort,
+        round_deadline=round_deadline,
+        privacy=given(epsilon=epsilon, delta=delta),
+        protection=given(max_clients=max_clients),
+        data=_data(feature, label, klass, scaling),
+    )
+    identity = _identity(coordinator, passphrase_file)
+    study = _new_study(draft, values, identity, site)
+    _write(out, study, identity, overwrite)
+    typer.echo(f"Study {study.name!r}, {len(study.sites)} sites: {out}\nDigest: {study.digest}")
+    if mock is not None:
+        _write_mock(mock, study, mock_rows)
+
+
+@app.command()
+def show(
+    study: StudyPath,
+    reader: Annotated[
+        Literal["data-officer"] | None, typer.Option("--for", help="A note for a data protection officer, in Markdown.")
+    ] = None,
+    output: Annotated[Literal["table", "json"], typer.Option("--format", help="How to print it.")] = "table",
+) -> None:
+    """Say what a study is: who takes part, what leaves a site, who can read it, what it may cost in epsilon.
+
+    Examples:
+
+    `secure-sapefl study show study.toml`
+
+    `secure-sapefl study show study.toml --for data-officer > note.md`
+    """
+    from secure_sapefl.deploy.plain_words import NOT_PROTECTED, STAYS, leaving
+    from secure_sapefl.deploy.study_file import read_study
+    from secure_sapefl.deploy.study_sheet import data_protection_note, facts, to_json
+    from secure_sapefl.deploy.study_terms import StudyTerms
+
+    terms = StudyTerms.of(read_study(study))
+    if reader is not None:
+        typer.echo(data_protection_note(terms))
+    elif output == "json":
+        typer.echo(json.dumps(to_json(terms)))
+    else:
+        print_rows(f"Study {terms.file.name}", facts(terms).items())
+        print_table("Sites", ("site", "key fingerprint"), [(k.name, k.fingerprint) for k in terms.file.sites_keys])
+        columns = ("what leaves a site", "the server", "the other sites", "privacy")
+        print_table("Who sees what", columns, [(p.what, p.server, p.sites, p.privacy) for p in leaving(terms)])
+        print_rows("Also", [("stays", " ".join(STAYS)), ("not protected", " ".join(NOT_PROTECTED))])
+
+
+@app.command()
+def verify(
+    study: StudyPath,
+    fingerprint: Annotated[
+        str | None, typer.Option(help="The coordinator's key fingerprint, as the coordinator read it out.")
+    ] = None,
+    digest: Annotated[str | None, typer.Option(help="The digest the study should have, or its beginning.")] = None,
+    output: Annotated[Literal["table", "json"], typer.Option("--format", help="How to print it.")] = "table",
+) -> None:
+    """Check signature, digest, release, method and the keys of the roster; exit code 2 if anything is wrong.
+
+    Examples:
+
+    `secure-sapefl study verify study.toml`
+
+    `secure-sapefl study verify study.toml --fingerprint 3d1c-7e0f-… --digest 9f3c2ab1`
+    """
+    from secure_sapefl.deploy.study_file import read_study, require_expected
+    from secure_sapefl.deploy.study_terms import StudyTerms
+
+    found = read_study(study)
+    require_expected(found, fingerprint=fingerprint, digest=digest)
+    StudyTerms.of(found)
+    said = {
+        "digest": found.digest,
+        "coordinator": found.coordinator_keys.fingerprint,
+        "release": found.package,
+        "sites": {keys.name: keys.fingerprint for keys in found.sites_keys},
+    }
+    if output == "json":
+        typer.echo(json.dumps(said))
+        return
+    typer.echo(f"The signature of {found.coordinator_keys.name!r} holds, and this release can run the study.")
+    typer.echo(f"Digest:      {found.digest}\nCoordinator: {found.coordinator_keys.fingerprint}")
+    for name, keys in found.keys_by_name.items():
+        typer.echo(f"Site {name}: {keys.fingerprint}")
+    if fingerprint is None:
+        typer.echo("Compare the coordinator's fingerprint over another channel before you trust the file.")
+
+
+def _data(
+    features: list[str] | None, label: str | None, classes: list[str] | None, scaling: str | None
+) -> dict[str, Any]:
+    from secure_sapefl.deploy.study_new import feature_of
+
+    described = [feature_of(text) for text in features or ()]
+    return given(features=described or None, label=label, classes=classes or None, scaling=scaling)
+
+
+def _new_study(draft: Path | None, values: dict[str, Any], identity: "SiteIdentity", sites: list[Path]) -> "StudyFile":
+    from secure_sapefl.config import read_toml
+    from secure_sapefl.deploy.study_new import merged, new_study
+
+    base = {} if draft is None else read_toml(draft)
+    return new_study(merged(base, values), identity.public, [read_public(path) for path in sites])
+
+
+def _identity(path: Path, passphrase_file: Path | None) -> "SiteIdentity":
+    from sapefl_crypto.custody import identity_from
+    from sapefl_crypto.keyfile import Kind, read_key
+
+    return identity_from(read_key(path, Kind.SITE_IDENTITY, passphrase=known_passphrase(path, passphrase_file)))
+
+
+def _write(out: Path, study: "StudyFile", identity: "SiteIdentity", overwrite: bool) -> None:
+    from sapefl_crypto import safe_file
+    from sapefl_crypto.secret import Secret
+    from secure_sapefl.deploy.study_file import signed_text
+
+    text = Secret(signed_text(study, identity).encode())
+    safe_file.write(out, text, mode=safe_file.PUBLIC, replace=overwrite)
+
+
+def _write_mock(folder: Path, study: "StudyFile", rows: int) -> None:
+    from secure_sapefl.deploy.mock import write_mock
+
+    for path in write_mock(folder, study.data, study.sites, rows, study.seed):
+        typer.echo(f"Mock data: {path}")
