@@ -26,6 +26,13 @@ _TEXT: Final = "sapefl-site-v1"
 _NAME: Final = "[A-Za-z0-9][A-Za-z0-9._-]{0,63}"
 _SECRET_PREFIX: Final = b"SPID\x01"
 _SECRET: Final = re.compile(_SECRET_PREFIX + b"(.{32})(.{32})(" + _NAME.encode() + b")", re.DOTALL)
+_FIELD: Final = 2**255 - 19
+_COORDINATE: Final = 2**255 - 1  # what a key says beside its sign bit
+_ORDER_EIGHT: Final = int.from_bytes(
+    bytes.fromhex("26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc05"), "little"
+)
+_SMALL_ORDER: Final = frozenset((0, 1, _FIELD - 1, _ORDER_EIGHT, _FIELD - _ORDER_EIGHT))
+"""y of the eight points of Ed25519 whose order divides 8 (Chalkias et al. 2020, eprint 2020/1244, Table 1)."""
 _ASK_AGAIN: Final = "Ask the site for its .pub text again."
 
 
@@ -51,6 +58,10 @@ class SitePublicKeys:
             )
         if not len(self.signing) == len(self.sealing) == _KEY_BYTES:
             raise KeyRejected(f"Site {self.name!r}: public keys have {_KEY_BYTES} bytes each. {_ASK_AGAIN}")
+        if not _can_sign(self.signing):
+            raise KeyRejected(f"Site {self.name!r}: under its signing key anybody could sign. {_ASK_AGAIN}")
+        if not _can_seal(self.sealing):
+            raise KeyRejected(f"Site {self.name!r}: what is sealed for its key anybody could open. {_ASK_AGAIN}")
 
     @property
     def fingerprint(self) -> str:
@@ -77,11 +88,7 @@ class SitePublicKeys:
 
     def seal_for(self, data: bytes, *, context: bytes) -> bytes:
         """Encrypt ``data`` so that only this site can read it, and only by naming the same ``context``."""
-        try:
-            recipient = X25519PublicKey.from_public_bytes(self.sealing)
-            return _SUITE.encrypt(data, recipient, self.purpose(context))
-        except ValueError:  # a point of low order, which would give everybody the same shared secret
-            raise KeyRejected(f"Site {self.name!r}: its sealing key is not a usable one. {_ASK_AGAIN}") from None
+        return _SUITE.encrypt(data, X25519PublicKey.from_public_bytes(self.sealing), self.purpose(context))
 
     def verify(self, signature: bytes, message: bytes) -> None:
         """Return only if this site signed ``message``; otherwise `cryptography.exceptions.InvalidSignature`."""
@@ -139,6 +146,24 @@ class SiteIdentity(Guarded):
                 f"Site {self.public.name!r} cannot open this sealed secret: it was damaged, or made for another site, "
                 f"study or purpose. Ask for a copy sealed for fingerprint {self.public.fingerprint}."
             ) from None
+
+
+def _can_sign(key: bytes) -> bool:
+    """Whether a signature under this key shows anything. Under a point of small order, one signature fits every
+    message, and OpenSSL accepts it; a second spelling of a point would make one key pass for two."""
+    y = int.from_bytes(key, "little") & _COORDINATE
+    return y < _FIELD and y not in _SMALL_ORDER
+
+
+def _can_seal(key: bytes) -> bool:
+    """Whether a secret shared with this key is one. With a point of low order it is zero, whoever computes it."""
+    if int.from_bytes(key, "little") >= _FIELD:
+        return False
+    try:
+        X25519PrivateKey.generate().exchange(X25519PublicKey.from_public_bytes(key))
+    except ValueError:
+        return False
+    return True
 
 
 def _decode(encoded: str) -> bytes:

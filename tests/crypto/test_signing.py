@@ -8,7 +8,14 @@ from hypothesis import strategies as st
 
 from sapefl_crypto.errors import FrameRejected
 from sapefl_crypto.identity import SiteIdentity, SitePublicKeys
-from sapefl_crypto.signing import VerifiedFrame, sign_frame, verify_frame, verify_signer
+from sapefl_crypto.signing import (
+    VerifiedFrame,
+    sign_document,
+    sign_frame,
+    verify_document,
+    verify_frame,
+    verify_signer,
+)
 
 SITE = SiteIdentity.from_secret(b"SPID\x01" + bytes(range(64)) + b"hospital-a")
 OTHER = SiteIdentity.generate("hospital-b")
@@ -114,3 +121,23 @@ def test_noise_is_refused(noise):
 
 def test_a_verified_frame_prints_its_signer_and_not_its_payload():
     assert repr(verify_signer(ROSTER, FRAME, **HERE)) == "VerifiedFrame(signer='hospital-a')"
+
+
+def test_a_document_is_what_its_signer_signed_as_that_kind():
+    signature = sign_document(SITE, b"terms", kind="study")
+    verify_document(SITE.public, b"terms", signature, kind="study")
+    for public, document, given, kind in [
+        (OTHER.public, b"terms", signature, "study"),
+        (SITE.public, b"other terms", signature, "study"),
+        (SITE.public, b"terms", signature, "consent"),
+        (SITE.public, b"terms", signature[:-1], "study"),
+        (SITE.public, b"terms", b"", "study"),
+    ]:
+        with pytest.raises(FrameRejected, match=f"does not hold for this {kind}"):
+            verify_document(public, document, given, kind=kind)
+
+
+def test_a_signed_document_is_no_signed_frame():
+    """Both are statements of one key; neither passes for the other."""
+    with pytest.raises(FrameRejected):
+        verify_document(SITE.public, b"payload", FRAME[-64:], kind="upload")
