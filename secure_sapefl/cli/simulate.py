@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from secure_sapefl.cli.live import live_view
 from secure_sapefl.cli.options import given, key_values
 from secure_sapefl.cli.progress import download_progress, round_progress
 from secure_sapefl.cli.tables import show_summary
@@ -64,6 +65,7 @@ def simulate(
     resume: Annotated[Path | None, typer.Option(help="Go on with a run that was stopped.")] = None,
     output: Annotated[Literal["table", "json"], typer.Option("--format", help="What to print at the end.")] = "table",
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")] = False,
+    live: Annotated[bool, typer.Option("--live", help="Show the report in a browser while it grows.")] = False,
 ) -> None:
     """Train and evaluate one method on one dataset, with all sites on this machine.
 
@@ -76,6 +78,8 @@ def simulate(
     `secure-sapefl simulate --dataset my.npz --option influence=0.25 --out runs/mine`
 
     `secure-sapefl simulate --dp-epsilon 4 --dp-delta 1e-5`
+
+    `secure-sapefl simulate --rounds 50 --live`
 
     `secure-sapefl simulate --resume runs/mine`
 
@@ -117,42 +121,46 @@ def simulate(
         data_options=key_values(data_option),
     )
     if resume is not None:
-        summary, folder = _resume(resume, settings, config, out, quiet), resume
+        summary, folder = _resume(resume, settings, config, out, quiet, live), resume
     else:
         chosen = _config(settings, config)
         folder = out or _default_folder(chosen)
-        summary = _simulate(chosen, folder, quiet)
+        summary = _simulate(chosen, folder, quiet, live)
     if output == "json":
         typer.echo(json.dumps(summary))
     else:
         show_summary(summary, folder)
 
 
-def _simulate(config: "Config", folder: Path, quiet: bool) -> dict[str, Any]:
+def _simulate(config: "Config", folder: Path, quiet: bool, live: bool) -> dict[str, Any]:
     from secure_sapefl.engine.simulator import federation_of
     from secure_sapefl.engine.simulator import simulate as run
     from secure_sapefl.report.run_report import write_report
 
     with download_progress() as progress:
         federation = federation_of(config, progress)
-    with round_progress(config.rounds, quiet) as on_round:
+    with live_view(live, folder, config, lambda: federation), round_progress(config.rounds, quiet) as on_round:
         summary = run(config, folder, on_round, federation).summary()
     write_report(folder)
     return summary
 
 
 def _resume(
-    folder: Path, settings: dict[str, Any], config: Path | None, out: Path | None, quiet: bool
+    folder: Path, settings: dict[str, Any], config: Path | None, out: Path | None, quiet: bool, live: bool
 ) -> dict[str, Any]:
-    from secure_sapefl.config import Config
+    from secure_sapefl.engine.run_folder import RunFolder
+    from secure_sapefl.engine.simulator import federation_of
     from secure_sapefl.engine.simulator import resume as run
     from secure_sapefl.errors import BadInput
     from secure_sapefl.report.run_report import write_report
 
     if settings or config or out:
         raise BadInput("--resume goes on with the run as it was begun; leave out the other options of the study.")
-    rounds = Config.load(folder / "config.toml").rounds if (folder / "config.toml").is_file() else 0
-    with round_progress(rounds, quiet) as on_round:
+    begun = RunFolder.reopen(folder)[1]
+    with (
+        live_view(live, folder, begun, lambda: federation_of(begun)),
+        round_progress(begun.rounds, quiet) as on_round,
+    ):
         summary = run(folder, on_round).summary()
     write_report(folder)
     return summary

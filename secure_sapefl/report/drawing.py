@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
+from threading import Lock
 from typing import Any
 from xml.etree import ElementTree
 
@@ -25,6 +26,7 @@ DASHES = ("-", "--", ":", "-.")
 
 _THEMED = {INK: "currentColor", **{colour: f"var(--series-{i})" for i, colour in enumerate(SERIES, 1)}}
 _COLOUR = re.compile("|".join(_THEMED))
+_ONE_AT_A_TIME = Lock()  # matplotlib's settings are global, and a live page is drawn in a thread of its own
 _STYLE: dict[Any, Any] = {
     "font.size": 9,
     "axes.titlesize": 9,
@@ -89,7 +91,7 @@ def to_svg(chart: Chart, prefix: str) -> str:
 
 @contextmanager
 def _drawn(chart: Chart) -> Iterator[Figure]:
-    with matplotlib.rc_context(_STYLE), warnings.catch_warnings():
+    with _ONE_AT_A_TIME, matplotlib.rc_context(_STYLE), warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Glyph .* missing from", UserWarning)  # browsers have more fonts
         figure = Figure(figsize=(chart.width, chart.height))
         chart.draw(figure)

@@ -2,6 +2,7 @@
 
 from base64 import b64encode
 from collections.abc import Sequence
+from dataclasses import dataclass
 from hashlib import sha256
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -14,13 +15,23 @@ from secure_sapefl.report.run import Run
 from secure_sapefl.report.view import picture, view_of
 
 
-def render_page(runs: Sequence[Run]) -> str:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LiveStatus:
+    """Of a run that is going on: what the page shows, and how to tell whether there is something newer."""
+
+    revision: str
+    sentence: str
+    over: bool
+
+
+def render_page(runs: Sequence[Run], live: LiveStatus | None = None, title: str | None = None) -> str:
+    """A page about runs; a live one asks its own server for news and needs a title until there is a run."""
     environment = _environment()
     runs = with_distinct_labels(runs)
     compared = compare(runs) if len(runs) > 1 else ()
-    script = _asset(environment, "table.js")
+    script = _asset(environment, "table.js") + (_asset(environment, "live.js") if live else Markup())
     return environment.get_template("report.html.j2").render(
-        title=f"{runs[0].algorithm.title} on {runs[0].summary['dataset']}" if len(runs) == 1 else f"{len(runs)} runs",
+        title=_title(runs) if runs else title,
         views=[view_of(run, f"run-{place}") for place, run in enumerate(runs, 1)],
         compared=compared,
         comparison=[picture(chart, "comparison") for chart in comparison_charts(compared)] if compared else [],
@@ -28,8 +39,13 @@ def render_page(runs: Sequence[Run]) -> str:
         formats=formats,
         style=_asset(environment, "report.css"),
         script=script,
-        policy=_policy(script),
+        policy=_policy(script, "'self'" if live else "'none'"),
+        live=live,
     )
+
+
+def _title(runs: Sequence[Run]) -> str:
+    return f"{runs[0].algorithm.title} on {runs[0].summary['dataset']}" if len(runs) == 1 else f"{len(runs)} runs"
 
 
 def _environment() -> Environment:
@@ -50,7 +66,8 @@ def _asset(environment: Environment, name: str) -> Markup:
     return Markup(environment.loader.get_source(environment, name)[0])  # noqa: S704 - a file of this package
 
 
-def _policy(script: str) -> str:
-    """No connection to anywhere, and no script but ours, whatever a site is called."""
+def _policy(script: str, connect: str) -> str:
+    """No connection but to where a live page came from, and no script but ours, whatever a site is called."""
     digest = b64encode(sha256(script.encode()).digest()).decode()
-    return f"default-src 'none'; img-src data:; style-src 'unsafe-inline'; script-src 'sha256-{digest}'"
+    rest = f"style-src 'unsafe-inline'; script-src 'sha256-{digest}'; connect-src {connect}"
+    return f"default-src 'none'; img-src data:; {rest}"

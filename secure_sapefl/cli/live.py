@@ -1,0 +1,26 @@
+"""`--live`: the report in a browser while a simulation runs."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+if TYPE_CHECKING:
+    from secure_sapefl.config import Config
+    from secure_sapefl.data import Federation
+
+
+@contextmanager
+def live_view(wanted: bool, folder: Path, config: "Config", federation: "Callable[[], Federation]") -> Iterator[None]:
+    """Serve the report of what is run inside, if it is wanted, and say where. It ends with the run."""
+    if not wanted:
+        yield
+        return
+    from secure_sapefl.report.live import serve_live
+    from secure_sapefl.report.unfinished import facts_of
+
+    with serve_live(folder, facts_of(config, federation()), config.rounds) as address:
+        typer.echo(f"Live: {address} (on this machine, until the run ends)", err=True)
+        yield
