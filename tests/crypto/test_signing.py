@@ -126,7 +126,7 @@ def test_a_verified_frame_prints_its_signer_and_not_its_payload():
 def test_a_document_is_what_its_signer_signed_as_that_kind():
     signature = sign_document(SITE, b"terms", kind="study")
     verify_document(SITE.public, b"terms", signature, kind="study")
-    for public, document, given, kind in [
+    for public, document, signed, kind in [
         (OTHER.public, b"terms", signature, "study"),
         (SITE.public, b"other terms", signature, "study"),
         (SITE.public, b"terms", signature, "consent"),
@@ -134,7 +134,7 @@ def test_a_document_is_what_its_signer_signed_as_that_kind():
         (SITE.public, b"terms", b"", "study"),
     ]:
         with pytest.raises(FrameRejected, match=f"does not hold for this {kind}"):
-            verify_document(public, document, given, kind=kind)
+            verify_document(public, document, signed, kind=kind)
 
 
 def test_a_signed_document_is_no_signed_frame():
