@@ -58,7 +58,8 @@ def _privacy(privacy: dict[str, Any]) -> str:
     )
     stopped = sorted({one["site"] for one in privacy["stopped"]})
     sat_out = f"; sat out: {', '.join(stopped)}" if stopped else ""
-    return f"{spent} spent on all its messages; accuracy and AUC themselves are exact{sat_out}"
+    uncovered = "" if privacy["preparation_covered"] else "; how rows were prepared is not covered"
+    return f"{spent} spent on all its messages; accuracy and AUC themselves are exact{uncovered}{sat_out}"
 
 
 def _spread(value: dict[str, Any]) -> str:

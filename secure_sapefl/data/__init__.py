@@ -4,7 +4,7 @@ from secure_sapefl.data.build import build_federation
 from secure_sapefl.data.federation import ClientData, Federation, Rows
 from secure_sapefl.data.fetch import Progress, no_progress
 from secure_sapefl.data.partition import PARTITIONS
-from secure_sapefl.data.registry import DATASETS
+from secure_sapefl.data.registry import DATASETS, private_options
 from secure_sapefl.data.spec import DatasetSpec
 
 __all__ = [
@@ -17,4 +17,5 @@ __all__ = [
     "Rows",
     "build_federation",
     "no_progress",
+    "private_options",
 ]

@@ -11,6 +11,7 @@ from secure_sapefl.data.federation import ClientData, Federation, Rows
 from secure_sapefl.data.fetch import Progress, no_progress
 from secure_sapefl.data.load import load_table
 from secure_sapefl.data.partition import DEFAULT_CLUSTERS, PARTITIONS, PartitionRequest, Share
+from secure_sapefl.data.prepare import learns_from_rows
 from secure_sapefl.data.split import split_rows
 from secure_sapefl.data.streams import Purpose, stream
 from secure_sapefl.data.table import Table, Units
@@ -60,6 +61,7 @@ def build_federation(
         clients=members,
         source=table.source,
         partition=name,
+        learned=learns_from_rows(table.prepare),
     )
 
 

@@ -14,7 +14,7 @@ MISSING: Final = frozenset({"", "?", "na", "n/a", "nan", "null", "none"})
 
 
 def read_csv(path: Path, label: str | None, group: str | None) -> Arrays:
-    """The arrays X, y and, where asked for, group. Errors name the column and the line, never the value."""
+    """The arrays X, y, feature_names and, where asked for, group. Errors name column and line, never a value."""
     header, rows = read_cells(path)
     if label is None:
         raise BadInput(f"{path.name}: which column is the label? Name it with --label; columns: {', '.join(header)}.")
@@ -30,6 +30,7 @@ def read_csv(path: Path, label: str | None, group: str | None) -> Arrays:
         raise BadInput(f"{path.name} has no column left for features beside {', '.join(special.values())}.")
     arrays: dict[str, NDArray[Any]] = {key: _text(path, name, columns[name]) for key, name in special.items()}
     arrays["X"] = np.stack([_numbers(path, name, columns[name]) for name in features], axis=1)
+    arrays["feature_names"] = np.array(features)
     return Arrays(path.name, arrays)
 
 

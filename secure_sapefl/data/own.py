@@ -1,11 +1,12 @@
 """Bring your own data: an `.npz` with X, y and optional group, split, class_names; or a CSV with a header.
 
-Tables (X of two dimensions) are standardised inside each client from its training rows; the option
-``standardise = "none"`` leaves them as they are. Images are [n, h, w] or [n, h, w, c] with 1 or 3 channels: bytes are
-scaled to [-1, 1], floats are used as they are.
+Tables (X of two dimensions) are standardised inside each client from its training rows. The option
+``standardise = "none"`` leaves them as they are; ``ranges = FILE.toml`` scales them by public ranges (ranges.py), which
+learns nothing from anybody's rows. Images are [n, h, w] or [n, h, w, c] with 1 or 3 channels: bytes are scaled to
+[-1, 1], floats are used as they are.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -15,28 +16,40 @@ from numpy.typing import NDArray
 from secure_sapefl.data.arrays import Array, Arrays, read_npz
 from secure_sapefl.data.csv_file import read_csv
 from secure_sapefl.data.prepare import Prepare, as_given, pixels, standardise
+from secure_sapefl.data.ranges import public_scale
 from secure_sapefl.data.spec import Option, checked_options, one_of
 from secure_sapefl.data.table import Table
 from secure_sapefl.errors import BadInput
 
-OPTIONS: Final[Mapping[str, Option]] = {"standardise": "site"}
+OPTIONS: Final[Mapping[str, Option]] = {"standardise": "site", "ranges": ""}
 CHANNELS: Final = (1, 3)
+Scaling = Callable[[tuple[str, ...]], Prepare]
 
 
 def own_table(path: Path, options: Mapping[str, object], label: str | None, group: str | None) -> Table:
     chosen = checked_options(path.name, OPTIONS, options)
-    by_site = one_of(path.name, chosen, "standardise", ("site", "none")) == "site"
+    scaling = _scaling(path, chosen, given=options)
     if path.suffix == ".csv":
-        return _table(read_csv(path, label, group), by_site)
+        return _table(read_csv(path, label, group), scaling)
     if path.suffix != ".npz":
         raise BadInput(f"{path.name}: data files are .npz or .csv. Convert it to one of them.")
     if label is not None or group is not None:
         raise BadInput(f"{path.name}: --label and --group name CSV columns; an .npz has arrays `y` and `group`.")
-    return _table(read_npz(path), by_site)
+    return _table(read_npz(path), scaling)
 
 
-def _table(arrays: Arrays, by_site: bool) -> Table:
-    X, prepare = _features(arrays, by_site)
+def _scaling(path: Path, chosen: Mapping[str, Any], given: Mapping[str, object]) -> Scaling:
+    """How a table with these columns is prepared."""
+    if chosen["ranges"]:
+        if "standardise" in given:
+            raise BadInput(f"{path.name}: `ranges` is a way to standardise; leave out `standardise`.")
+        return lambda columns: public_scale(Path(chosen["ranges"]), columns)
+    by_site = one_of(path.name, chosen, "standardise", ("site", "none")) == "site"
+    return lambda _: standardise if by_site else as_given
+
+
+def _table(arrays: Arrays, scaling: Scaling) -> Table:
+    X, prepare = _features(arrays, scaling)
     y, class_names = _classes(arrays, len(X))
     group, group_names = _groups(arrays, len(X))
     split = arrays.integers("split", len(X), 2) if "split" in arrays else None
@@ -52,7 +65,7 @@ def _table(arrays: Arrays, by_site: bool) -> Table:
     )
 
 
-def _features(arrays: Arrays, by_site: bool) -> tuple[Array, Prepare]:
+def _features(arrays: Arrays, scaling: Scaling) -> tuple[Array, Prepare]:
     X = arrays["X"]
     if X.dtype.kind not in "fiub":
         raise arrays.bad("X", f"holds {X.dtype} values, expected numbers")
@@ -62,10 +75,20 @@ def _features(arrays: Arrays, by_site: bool) -> tuple[Array, Prepare]:
         raise arrays.bad("X", f"has shape {X.shape}; images are [n, h, w, c] with 1 or 3 channels last")
     _check_finite(arrays, X)
     if X.ndim == 2:
-        return X.astype(np.float64), standardise if by_site else as_given
+        return X.astype(np.float64), scaling(_columns(arrays, X.shape[1]))
     if X.dtype == np.uint8:
         return X, pixels
     return X[:, None] if X.ndim == 3 else np.moveaxis(X, -1, 1), as_given
+
+
+def _columns(arrays: Arrays, count: int) -> tuple[str, ...]:
+    """Names where the file has them, else numbers from 0."""
+    if "feature_names" not in arrays:
+        return tuple(str(number) for number in range(count))
+    names = arrays.strings("feature_names")
+    if len(names) != count:
+        raise arrays.bad("feature_names", f"has {len(names)} names for {count} columns")
+    return names
 
 
 def _check_finite(arrays: Arrays, X: Array) -> None:

@@ -1,10 +1,12 @@
 """From raw rows to model inputs, one client at a time.
 
 A preparation sees the client's training rows and test rows and may learn from the training rows only. Those for
-images and signals learn nothing at all: they are fixed formulas, the same at every client.
+images and signals learn nothing at all: they are fixed formulas, the same at every client. So is `PublicScale`, which
+takes the place of `standardise` where records must stay private: a mean over a site's rows is a message about them.
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -46,6 +48,39 @@ def standardise(train: Array, test: Array) -> tuple[Floats, Floats]:
         return _floats(np.where(recorded, np.clip(scaled, -LARGEST_STANDARDISED, LARGEST_STANDARDISED), 0.0))
 
     return transform(train), transform(test)
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """What is known of a column before anybody's rows are seen."""
+
+    low: float
+    high: float
+    typical: float
+
+
+@dataclass(frozen=True, slots=True)
+class PublicScale:
+    """Scale a table by public ranges: learns nothing, and is the same at every client.
+
+    A value outside its range is moved to the range's end, a missing one to the typical value, which becomes 0. A width
+    of 1 is the deviation of values spread evenly over the range.
+    """
+
+    columns: tuple[Range, ...]
+
+    def __call__(self, train: Array, test: Array) -> tuple[Floats, Floats]:
+        return self._scaled(train), self._scaled(test)
+
+    def _scaled(self, rows: Array) -> Floats:
+        low, high, typical = np.array([(c.low, c.high, c.typical) for c in self.columns]).T
+        width = (high - low) / np.sqrt(12)
+        return _floats(np.nan_to_num((np.clip(rows, low, high) - typical) / width, nan=0.0))
+
+
+def learns_from_rows(prepare: Prepare) -> bool:
+    """Whether a preparation carries something of a site's rows into what its model sees."""
+    return prepare is standardise
 
 
 def _floats(rows: Array) -> Floats:

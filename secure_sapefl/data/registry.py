@@ -17,8 +17,13 @@ from secure_sapefl.data.datasets import (
     pneumonia,
     synthetic,
 )
-from secure_sapefl.data.spec import DatasetSpec
+from secure_sapefl.data.spec import DatasetSpec, Options
 
 _MODULES = (synthetic, har, accgyro, cifar10, cifar100, mnist, fmnist, emnist, heart, pneumonia, blood)
 
 DATASETS: Final[Mapping[str, DatasetSpec]] = MappingProxyType({module.SPEC.name: module.SPEC for module in _MODULES})
+
+
+def private_options(dataset: str) -> Options:
+    """How a private study prepares a dataset unless told otherwise; a file of one's own is prepared as it says."""
+    return DATASETS[dataset].private_options if dataset in DATASETS else MappingProxyType({})

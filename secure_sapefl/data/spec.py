@@ -48,6 +48,8 @@ class DatasetSpec:
     preparation: str
     origin: Generated | Stored
     options: Mapping[str, Option] = field(default_factory=lambda: MappingProxyType({}))
+    private_options: Mapping[str, Option] = field(default_factory=lambda: MappingProxyType({}))
+    """Options under which a preparation learns nothing from rows: the defaults of a private study."""
 
 
 def checked_options(owner: str, defaults: Mapping[str, Option], given: Mapping[str, object]) -> dict[str, Any]:

@@ -1,8 +1,9 @@
 """Whether a run is private. Both kinds of study are asked the same questions, so the round is written once."""
 
+import warnings
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from secure_sapefl.algorithms.base import Algorithm, SiteGroup
 from secure_sapefl.algorithms.releases import NotPrivate
@@ -13,6 +14,11 @@ from secure_sapefl.protocol.messages import Refusal, SiteId
 
 if TYPE_CHECKING:
     from secure_sapefl.privacy.ledger import Store
+
+_WAYS_OUT: Final = (
+    "Scale them by public knowledge instead: --data-option ranges=FILE.toml for a table of your own, "
+    "--data-option standardise=none for one that is scaled already, standardise=public where a dataset offers it."
+)
 
 
 class Privacy(Protocol):
@@ -50,18 +56,25 @@ class Unprotected:
         return None
 
 
-def privacy_for(config: Config, algorithm: Algorithm, options: Settings, sites: Sites, study: str) -> Privacy:
-    """What the configuration asks for, never less."""
+def privacy_for(
+    config: Config, algorithm: Algorithm, options: Settings, sites: Sites, study: str, *, learned: bool
+) -> Privacy:
+    """What the configuration asks for, never less. ``learned`` says whether rows were prepared with what no budget
+    covers: that is said aloud, not passed over."""
     if config.dp_epsilon is None or config.dp_delta is None:
         return Unprotected()
     if isinstance(algorithm.releases, NotPrivate):
         raise BadInput(f"{algorithm.title} has no differentially private form: {algorithm.releases.reason}")
-    from secure_sapefl.privacy.events import Budget  # takes seconds to import, so only where it is asked for
-    from secure_sapefl.privacy.study import StudyPrivacy, Terms
+    from secure_sapefl.privacy.errors import PrivacyWarning  # takes seconds to import, so only where it is asked for
+    from secure_sapefl.privacy.events import Budget
+    from secure_sapefl.privacy.study import LEARNED, StudyPrivacy, Terms
 
+    if learned:
+        warnings.warn(f"{LEARNED} {_WAYS_OUT}", PrivacyWarning, stacklevel=2)
     budget = Budget(config.dp_epsilon, config.dp_delta)
     terms = Terms.of(config, budget, algorithm.releases(options, config.local_epochs), study)
-    return StudyPrivacy(terms, dict(zip(sites.names, sites.sizes, strict=True)), _stores(config.dp_ledgers))
+    rows = dict(zip(sites.names, sites.sizes, strict=True))
+    return StudyPrivacy(terms, rows, _stores(config.dp_ledgers), learned=learned)
 
 
 def _stores(folder: Path | None) -> "Callable[[SiteId], Store]":

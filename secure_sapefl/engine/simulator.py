@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -17,7 +18,7 @@ from sapefl_crypto.errors import AggregateRejected
 from secure_sapefl.algorithms.base import Peers
 from secure_sapefl.algorithms.registry import algorithm as find_algorithm
 from secure_sapefl.config import Config
-from secure_sapefl.data import Federation, Progress, build_federation, no_progress
+from secure_sapefl.data import Federation, Progress, build_federation, no_progress, private_options
 from secure_sapefl.engine.device import cpu_threads, group_size, make_trainer, resolve_device
 from secure_sapefl.engine.privacy import privacy_for
 from secure_sapefl.engine.protection import protection_for
@@ -87,7 +88,14 @@ class Simulation:
         )
         self._group_size = group_size(model.parameters, self._device, config.group_size)
         self._protection = protection_for(config.protection, self._algorithm, self._study.cohort_size, config.workers)
-        self._privacy = privacy_for(config, self._algorithm, self._options, self._sites, self._study.name)
+        self._privacy = privacy_for(
+            config,
+            self._algorithm,
+            self._options,
+            self._sites,
+            self._study.name,
+            learned=self._federation.learned,
+        )
         self._codec = self._protection.codec()
         self._relayed: dict[SiteId, SealedModel] = {}
         self._server = Server(self._study, self._protection.adders(self._study), self._relayed)
@@ -97,7 +105,8 @@ class Simulation:
         self._records: list[RoundRecord] = []
         self._log = SimilarityLog(len(self._sites.names))
         options = self._options.model_dump(mode="json", exclude_none=True)
-        self.config = config.model_copy(update={"clients": len(self._sites.names), "options": options})
+        resolved = {"clients": len(self._sites.names), "options": options, "data_options": data_options_of(config)}
+        self.config = config.model_copy(update=resolved)
 
     def run(self, folder: RunFolder | None = None, on_round: OnRound | None = None) -> Result:
         """Every round that is left. Afterwards the sites' ledgers are closed, and the study is over."""
@@ -243,6 +252,11 @@ class Simulation:
         )
 
 
+def data_options_of(config: Config) -> dict[str, Any]:
+    """A private study prepares rows without learning from them where the dataset knows how, unless told otherwise."""
+    return {**({} if config.dp_epsilon is None else private_options(config.dataset)), **config.data_options}
+
+
 def federation_of(config: Config, progress: Progress = no_progress) -> Federation:
     """The clients a configuration asks for; ``progress`` hears of a download, should one be needed."""
     return build_federation(
@@ -252,7 +266,7 @@ def federation_of(config: Config, progress: Progress = no_progress) -> Federatio
         kappa=config.kappa,
         seed=config.seed,
         data_dir=config.data_dir,
-        options=config.data_options,
+        options=data_options_of(config),
         label=config.label,
         group=config.group,
         rows=config.rows,

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from secure_sapefl.algorithms.registry import algorithm
 from secure_sapefl.algorithms.releases import NotPrivate
+from secure_sapefl.data import private_options
 from secure_sapefl.errors import BadInput
 from secure_sapefl.experiments.budget_division import division_sheets
 from secure_sapefl.experiments.cells import Cell, CellResult, federation_for
@@ -29,8 +30,10 @@ class Request:
     delta: float
 
     def cell(self, contender: Contender, epsilon: float, seed: int) -> Cell:
+        """Rows are prepared alike at every budget, ∞ included: as a private study prepares them."""
         privacy = {} if epsilon == OFF else {"dp_epsilon": epsilon, "dp_delta": self.delta}
-        task = Task(dataset=self.task.dataset, changes={**self.task.changes, **privacy})
+        prepared = {"data_options": {**private_options(self.task.dataset), **self.setting.base.data_options}}
+        task = Task(dataset=self.task.dataset, changes={**self.task.changes, **prepared, **privacy})
         return self.setting.cell(task, contender, seed)
 
     def check(self) -> None:

@@ -19,10 +19,8 @@ from secure_sapefl.privacy.randomness import KeyedRandomness, Randomness, Secure
 from secure_sapefl.protocol.messages import Refusal, SiteId
 from secure_sapefl.streams import Purpose
 
-PREPARATION: Final = (
-    "Rows count as prepared: what a preparation learns from a site's rows, such as the mean and deviation of a "
-    "standardised table, is not accounted for."
-)
+FIXED: Final = "Rows are prepared by fixed formulas that learn nothing from a site's records."
+LEARNED: Final = "Not covered: rows are prepared with means, deviations and medians of a site's own records."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -133,8 +131,10 @@ class StudyPrivacy:
         terms: Terms,
         rows: Mapping[SiteId, int],
         store: Callable[[SiteId], Store] = lambda _: MemoryStore(),
+        *,
+        learned: bool = False,
     ) -> None:
-        self._terms = terms
+        self._terms, self._learned = terms, learned
         self.sites = tuple(PrivateSite(name, count, terms, store(name)) for name, count in rows.items())
         self._paid: dict[int, Mapping[Purpose, Paid]] = {}
         self._stopped: list[tuple[int, Refusal]] = []
@@ -196,7 +196,8 @@ class StudyPrivacy:
             "generator": (SecureRandomness if self._terms.secure_noise else KeyedRandomness).name,
             "metrics": "exact: a simulation's, not released by its sites",
             "stopped": [{"site": r.site, "round": at, "reason": r.reason} for at, r in self._stopped],
-            "notes": [*self._terms.releases.notes, PREPARATION],
+            "preparation_covered": not self._learned,
+            "notes": [*self._terms.releases.notes, LEARNED if self._learned else FIXED],
         }
 
     def _warn_of_delta(self) -> None:

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from secure_sapefl.data.prepare import LARGEST_STANDARDISED, pixels, standardise
+from secure_sapefl.data.prepare import LARGEST_STANDARDISED, PublicScale, Range, learns_from_rows, pixels, standardise
 
 nan = np.nan
 
@@ -71,3 +71,27 @@ def test_colours_keep_their_channel():
     image[..., 1] = 255
     out, _ = pixels(image, image)
     assert [float(out[0, channel].mean()) for channel in range(3)] == [-1.0, 1.0, -1.0]
+
+
+def test_public_ranges_by_hand():
+    """From 0 to 12 a width is 12 / sqrt(12); around 3, missing is 0, and what is beyond the range is at its end."""
+    scale = PublicScale((Range(0.0, 12.0, 3.0),))
+    train, test = scale(np.array([[3.0], [nan], [12.0]]), np.array([[-5.0], [99.0]]))
+    np.testing.assert_allclose(train[:, 0], [0.0, 0.0, 9 / 12**0.5], rtol=1e-6)
+    np.testing.assert_allclose(test[:, 0], [-3 / 12**0.5, 9 / 12**0.5], rtol=1e-6)
+
+
+@given(arrays(np.float64, (6, 2), elements=values), arrays(np.float64, (6, 2), elements=values))
+def test_a_public_scale_learns_nothing_from_other_rows(rows, others):
+    """A row comes out the same whichever rows stand beside it."""
+    scale = PublicScale((Range(-10, 10, 0), Range(0, 1e6, 5)))
+    beside, _ = scale(np.concatenate([rows, others]), others)
+    alone, _ = scale(rows, rows[:1])
+    np.testing.assert_array_equal(beside[:6], alone)
+    assert np.abs(alone).max() <= 12**0.5
+
+
+def test_standardising_alone_learns():
+    assert learns_from_rows(standardise)
+    assert not learns_from_rows(pixels)
+    assert not learns_from_rows(PublicScale(()))

@@ -16,6 +16,7 @@ from secure_sapefl.algorithms.base import Peers
 from secure_sapefl.algorithms.registry import ALGORITHMS
 from secure_sapefl.algorithms.releases import NotPrivate
 from secure_sapefl.config import Config
+from secure_sapefl.data.datasets import heart
 from secure_sapefl.engine import simulator
 from secure_sapefl.engine.simulator import Simulation, resume, simulate
 from secure_sapefl.errors import BadInput
@@ -331,3 +332,37 @@ def test_a_refined_model_stays_at_its_site_and_costs_nothing(private: Callable[.
     assert torch.equal(paper._sites.state["theta_personal"], refined._sites.state["theta_personal"])
     assert events_of(paper, paper._study.sites[0]) == events_of(refined, refined._study.sites[0])
     assert results[0].accuracy != results[1].accuracy
+
+
+def heart_table(rows: int = 120) -> dict[str, Any]:
+    rng = np.random.default_rng(0)
+    X = rng.uniform(0, 1, (rows, len(heart.FEATURES))) * 100
+    X[rng.random(X.shape) < 0.1] = np.nan
+    return {
+        "X": X,
+        "y": rng.integers(0, 2, rows).astype(np.uint8),
+        "hospital": np.repeat(np.arange(3, dtype=np.uint8), rows // 3),
+        "hospital_names": np.array(["a", "b", "c"]),
+        "class_names": np.array(["no", "yes"]),
+    }
+
+
+@pytest.mark.parametrize("told", [{}, {"standardise": "site"}], ids=["default", "told otherwise"])
+def test_a_private_study_prepares_rows_by_public_ranges_unless_told_otherwise(
+    tmp_path: Path, told: dict[str, Any]
+) -> None:
+    """Told to learn from rows, it does, and says aloud that no budget covers that."""
+    np.savez(tmp_path / "heart_disease.npz", **heart_table())
+    fields = TINY | {"dataset": "heart", "method": "fedavg", "clients": None, "data_options": told}
+    config = Config(**fields, data_dir=tmp_path)
+    if told:
+        with pytest.warns(PrivacyWarning, match="Not covered: rows are prepared with means.*ranges=FILE.toml"):
+            study = Simulation(config)
+    else:
+        study = Simulation(config)
+    summary = study.run().summary()["privacy"]
+    assert study.config.data_options == {"standardise": "site" if told else "public"}
+    assert summary["preparation_covered"] == (not told)
+    assert ("Not covered" in summary["notes"][-1]) == bool(told)
+    plain = Simulation(config.model_copy(update={"dp_epsilon": None, "dp_delta": None}))
+    assert plain._federation.learned

@@ -2,17 +2,24 @@
 
 Switzerland wrote cholesterol 0 for every patient, VA Long Beach for 49, and one blood pressure there is 0: these
 mean "not recorded" like the "?" of the original files. Outside Cleveland `ca`, `thal` and `slope` are mostly absent.
+
+Option ``standardise``: "site", from each hospital's own training rows, or "public", from what a clinician can say
+without seeing a patient. Ranges are physiological: adults; resting pressure from shock (80 mmHg) to emergency (200);
+cholesterol to the far end of familial hypercholesterolaemia; heart rates up to the rule "220 less the age"; ST changes
+beyond -3 or 7 mm are not seen in exercise tests. Typical values are those that part normal from abnormal in guidelines
+(130 mmHg, 220 mg/dl, 1 mm of depression), a middle age, 85 % of the rate expected there, and the middle of a code.
 """
 
 import io
+from types import MappingProxyType
 from typing import Final
 
 import numpy as np
 
 from secure_sapefl.data.arrays import Arrays
 from secure_sapefl.data.fetch import Fetcher
-from secure_sapefl.data.prepare import standardise
-from secure_sapefl.data.spec import DatasetSpec, Layout, Options, Stored
+from secure_sapefl.data.prepare import PublicScale, Range, standardise
+from secure_sapefl.data.spec import DatasetSpec, Layout, Options, Stored, one_of
 from secure_sapefl.data.table import Table
 
 BASE: Final = "https://archive.ics.uci.edu/ml/machine-learning-databases/heart-disease/"
@@ -22,14 +29,27 @@ HOSPITALS: Final = {  # file and MD5, as pinned by FLamby (fed_heart_disease)
     "Switzerland": ("processed.switzerland.data", "9a87f7577310b3917730d06ba9349e20"),
     "VA_Long_Beach": ("processed.va.data", "4249d03ca7711e84f4444768c9426170"),
 }
-FEATURES: Final = (
-    *("age", "sex", "cp", "trestbps", "chol", "fbs", "restecg"),
-    *("thalach", "exang", "oldpeak", "slope", "ca", "thal"),
-)
+PUBLIC: Final = {
+    "age": Range(20, 100, 55),
+    "sex": Range(0, 1, 0.5),
+    "cp": Range(1, 4, 2.5),  # chest pain: typical, atypical, other, none
+    "trestbps": Range(80, 200, 130),  # resting blood pressure, mmHg
+    "chol": Range(100, 600, 220),  # mg/dl
+    "fbs": Range(0, 1, 0.5),  # fasting blood sugar above 120 mg/dl
+    "restecg": Range(0, 2, 1),
+    "thalach": Range(60, 220, 140),  # highest heart rate under exercise
+    "exang": Range(0, 1, 0.5),
+    "oldpeak": Range(-3, 7, 1),  # ST depression under exercise, mm
+    "slope": Range(1, 3, 2),
+    "ca": Range(0, 3, 1.5),  # vessels coloured by fluoroscopy
+    "thal": Range(3, 7, 5),
+}
+FEATURES: Final = tuple(PUBLIC)
 ZERO_MEANS_MISSING: Final = [FEATURES.index("trestbps"), FEATURES.index("chol")]
 
 
-def _table(arrays: Arrays, _options: Options) -> Table:
+def _table(arrays: Arrays, options: Options) -> Table:
+    public = one_of("heart", options, "standardise", ("site", "public")) == "public"
     X = arrays["X"]
     if X.ndim != 2 or X.shape[1] != len(FEATURES) or X.dtype.kind != "f":
         raise arrays.bad("X", f"is {X.dtype} of shape {X.shape}, expected floats with {len(FEATURES)} columns")
@@ -45,7 +65,7 @@ def _table(arrays: Arrays, _options: Options) -> Table:
         y=y,
         class_names=class_names,
         source=f"{arrays.name}, {len(X):,} rows",
-        prepare=standardise,
+        prepare=PublicScale(tuple(PUBLIC.values())) if public else standardise,
         group=arrays.integers("hospital", len(X), len(hospitals)),
         group_names=hospitals,
     )
@@ -78,6 +98,9 @@ SPEC = DatasetSpec(
     licence="CC BY 4.0 (the donors ask to be named)",
     source="Janosi, Steinbrunn, Pfisterer, Detrano, 'Heart Disease', UCI ML Repository, dataset 45, 1988",
     preparation="inside each client, from its training rows only: missing values take the lower median, then every "
-    "column gets mean 0 and deviation 1; a column the client never recorded is 0; clipped to ±10",
+    "column gets mean 0 and deviation 1; a column the client never recorded is 0; clipped to ±10. In a private study, "
+    "or with standardise=public: scaled by clinical ranges, missing values typical, nothing learned",
     origin=Stored(key="heart_disease", table=_table, fetch=_fetch),
+    options=MappingProxyType({"standardise": "site"}),
+    private_options=MappingProxyType({"standardise": "public"}),
 )

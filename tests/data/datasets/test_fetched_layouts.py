@@ -66,7 +66,7 @@ def test_heart_reads_the_four_files_and_their_question_marks(official_heart):
 
 
 def test_cholesterol_zero_is_not_a_measurement(official_heart):
-    table = heart.SPEC.origin.table(fetched("heart"), {})
+    table = heart.SPEC.origin.table(fetched("heart"), heart.SPEC.options)
     cholesterol = table.X[:, heart.FEATURES.index("chol")]
     assert np.isnan(cholesterol).tolist() == [False] * 8 + [True] * 4 + [False] * 4
 
