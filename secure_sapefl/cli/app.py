@@ -11,7 +11,22 @@ import typer
 
 from sapefl_crypto.errors import CryptoError
 from secure_sapefl import __version__
-from secure_sapefl.cli import ablate, bench, budget, compare, data, figures, keys, methods, report, robustness, simulate
+from secure_sapefl.cli import (
+    ablate,
+    bench,
+    budget,
+    compare,
+    data,
+    figures,
+    keys,
+    methods,
+    report,
+    robustness,
+    server,
+    simulate,
+    site,
+    study,
+)
 from secure_sapefl.errors import SapeflError
 
 app = typer.Typer(
@@ -33,6 +48,9 @@ app.command("report")(report.report)
 app.add_typer(data.app, name="data")
 app.add_typer(keys.app, name="keys")
 app.add_typer(bench.app, name="bench")
+app.add_typer(study.app, name="study")
+app.add_typer(site.app, name="site")
+app.add_typer(server.app, name="server")
 
 
 def _show_version(wanted: bool) -> None:

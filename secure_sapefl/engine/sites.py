@@ -1,4 +1,6 @@
-"""All sites of a simulated study: their rows, what they keep between rounds, and how they are put side by side."""
+"""Sites in this process: all of a simulated study, or the one of a deployed site. Their rows, what they keep, and how
+they are put side by side.
+"""
 
 from collections.abc import Iterator, Sequence
 
@@ -29,9 +31,13 @@ class Sites:
         trainer: Trainer,
         config: Config,
         device: torch.device,
+        numbers: Sequence[int] | None = None,
     ) -> None:
+        """``numbers`` are the sites' places on the study's roster, by which random streams count; all of them in
+        order, unless only some of the study's sites are here."""
         self._algorithm, self._options, self._trainer, self._config = algorithm, options, trainer, config
         self._device = device
+        self._numbers = range(len(federation.clients)) if numbers is None else tuple(numbers)
         trains = [client.train for client in federation.clients]
         self.names = tuple(client.name for client in federation.clients)
         self.sizes = tuple(len(rows) for rows in trains)
@@ -51,7 +57,7 @@ class Sites:
     def group(
         self, sites: Sequence[int], theta_global: Tensor, round_index: int, peers: Peers, clock: Stopwatch
     ) -> SiteGroup:
-        config = self._config
+        config, numbers = self._config, [self._numbers[c] for c in sites]
         return SiteGroup(
             theta_global=theta_global,
             theta_initial=self.theta_initial,
@@ -59,7 +65,7 @@ class Sites:
             peers=peers,
             shard=Shard(self._x, self._y, tuple(self._starts[c] for c in sites), tuple(self.sizes[c] for c in sites)),
             trainer=self._trainer,
-            streams=lambda purpose: [stream(config.seed, purpose, round_index=round_index, site=c) for c in sites],
+            streams=lambda purpose: [stream(config.seed, purpose, round_index=round_index, site=n) for n in numbers],
             local_epochs=config.local_epochs,
             batch_size=config.batch_size,
             lr=config.lr,

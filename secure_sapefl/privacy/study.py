@@ -92,6 +92,15 @@ class PrivateSite:
         events = self.events(round_index)
         return dict(zip(events, self.ledger.charge(list(events.values())), strict=True))
 
+    def pay_with_record(self, round_index: int) -> Mapping[Purpose, Paid]:
+        """What was charged for a round before a crash, for releases that never left (`Ledger.reissue`)."""
+        events = self.events(round_index)
+        return dict(zip(events, self.ledger.reissue(list(events.values())), strict=True))
+
+    def has_record(self, round_index: int) -> bool:
+        """Whether exactly this round's releases are on record."""
+        return set(self.events(round_index).values()) <= set(self.ledger.events)
+
     def has_paid(self, round_index: int) -> bool:
         place = (self._terms.study, round_index)
         return any((event.study, event.round_index) == place for event in self.ledger.events)
@@ -155,6 +164,10 @@ class StudyPrivacy:
                 refusals.append(Refusal(self.sites[c].name, str(error)))
         self._stopped += [(round_index, refusal) for refusal in refusals]
         return list(self._paid), refusals
+
+    def readmit(self, round_index: int, invited: Sequence[int]) -> None:
+        """After a crash: the round is paid for, and nothing of it has left."""
+        self._paid = {c: self.sites[c].pay_with_record(round_index) for c in invited}
 
     def recall(self, round_index: int, invited: Sequence[int]) -> None:
         """A round that is over. What is on record stays; a ledger that was lost with its process is charged again."""

@@ -16,35 +16,53 @@ _SEALED_OVERHEAD = 256  # bytes a sealed model may have beyond its numbers
 AdderFactory = Callable[[int], Adder]
 """A fresh adder for a round."""
 
+Models = MutableMapping[SiteId, SealedModel]
+
 
 class Server:
-    def __init__(self, study: Study, new_adder: AdderFactory, models: MutableMapping[SiteId, SealedModel]) -> None:
+    """``models`` are the ones peers are given; ``new_shelf`` makes a place where those of an open round wait."""
+
+    def __init__(
+        self, study: Study, new_adder: AdderFactory, models: Models, new_shelf: Callable[[int], Models] = lambda _: {}
+    ) -> None:
         self._study = study
         self._new_adder = new_adder
         self._models = models
+        self._new_shelf = new_shelf
         self._round = -1
         self._cohort: tuple[int, ...] = ()
 
     def open_round(self, round_index: int) -> tuple[Invitation, ...]:
         """Sample the cohort and address to each of its sites the sealed models of its peers."""
+        return tuple(self.invitation(site) for site in self.begin_round(round_index))
+
+    def begin_round(self, round_index: int) -> tuple[SiteId, ...]:
+        """Sample the cohort. Invitations are large; whoever cannot hold all of them asks for one at a time."""
         self._round, self._cohort = round_index, self._study.cohort(round_index)
         self._adder = self._new_adder(round_index)
         self._contributors: list[SiteId] = []
         self._refusals: list[Refusal] = []
-        self._arrived: dict[SiteId, SealedModel] = {}
+        self._arrived = self._new_shelf(round_index)
         pool = self._cohort if self._study.peers_from == "cohort" else range(len(self._study.sites))
         with_model = tuple(c for c in pool if self._study.sites[c] in self._models)
-        candidates = with_model if self._models else self._cohort
-        return tuple(self._invite(c, candidates) for c in self._cohort)
+        self._candidates = with_model if self._models else self._cohort
+        return tuple(self._study.sites[c] for c in self._cohort)
 
-    def _invite(self, site: int, candidates: tuple[int, ...]) -> Invitation:
-        peers = [self._study.sites[j] for j in self._study.peers_of(site, self._round, candidates)]
+    def invitation(self, site: SiteId) -> Invitation:
+        """For a site of the cohort."""
+        own = self._study.sites.index(site)
+        peers = [self._study.sites[j] for j in self._study.peers_of(own, self._round, self._candidates)]
         return Invitation(
-            site=self._study.sites[site],
+            site=site,
             round_index=self._round,
             peers=tuple(peers),
             models=tuple(self._models[name] for name in peers if name in self._models),
         )
+
+    @property
+    def contributors(self) -> tuple[SiteId, ...]:
+        """Whose uploads are in the sum of the open round."""
+        return tuple(self._contributors)
 
     def accept(self, upload: RoundUpload) -> bool:
         """Fold one upload in. A bad one is refused by name, and the round goes on without it."""
@@ -73,6 +91,11 @@ class Server:
             weights=() if total is None else tuple(total.weights.items()),
             refusals=tuple(self._refusals),
         )
+
+    def skip_round(self, reason: str) -> RoundOutcome:
+        """End a round without a sum; what came is dropped, and peers keep the models they had."""
+        refusals = (*self._refusals, Refusal("server", reason))
+        return RoundOutcome(round_index=self._round, aggregate=None, weights=(), refusals=refusals)
 
     def _check(self, upload: RoundUpload) -> None:
         invited = {self._study.sites[c] for c in self._cohort}

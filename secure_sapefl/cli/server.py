@@ -1,0 +1,164 @@
+"""`secure-sapefl server`: run a study's server, and look at it. It holds no key that opens anything."""
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from secure_sapefl.cli.passphrases import PASSPHRASE_VARIABLE, PassphraseFile, known_passphrase
+from secure_sapefl.cli.transport import JsonLogs, MetricsPort, WithoutTls, host_and_port
+from secure_sapefl.errors import BadInput
+
+if TYPE_CHECKING:
+    from secure_sapefl.deploy.flower import Tls
+
+app = typer.Typer(help="Run a study's server, make its certificates, look at its progress.", no_args_is_help=True)
+
+State = Annotated[Path, typer.Option(help="Folder of the server's state.", envvar="SAPEFL_SERVER")]
+
+
+@app.command()
+def certificates(
+    out: Annotated[Path, typer.Option(help="Folder for ca.pem, server.pem and their keys.")],
+    hosts: Annotated[list[str], typer.Option("--host", help="Name or address sites reach the server by; repeat.")],
+    days: Annotated[int, typer.Option(help="How long they are valid.", min=1)] = 825,
+) -> None:
+    """Make an authority of your own and the server's TLS certificate. Sites are given ca.pem, and nothing else.
+
+    Examples:
+
+    `secure-sapefl server certificates --out tls --host study.example.org --host 127.0.0.1`
+    """
+    from sapefl_crypto.certificates import make_certificates
+
+    out.mkdir(parents=True, exist_ok=True)
+    files = make_certificates(out, hosts, days=days)
+    typer.echo(f"For the sites:  {files.ca}")
+    typer.echo(f"For the server: {files.certificate}, {files.key} (keep the key here)")
+    typer.echo(f"Authority key:  {files.ca_key} (move it offline; it is needed to renew)")
+
+
+@app.command()
+def start(
+    study: Annotated[Path, typer.Option(help="The signed study file.")],
+    key: Annotated[Path, typer.Option(help="The coordinator's private key file.")],
+    state: State = Path("server"),
+    listen: Annotated[str, typer.Option(help="HOST:PORT to listen on.")] = "127.0.0.1:9092",
+    tls: Annotated[Path | None, typer.Option(help="Folder made by `server certificates`.", show_default=False)] = None,
+    without_tls: WithoutTls = False,
+    node_keys: Annotated[
+        Path | None,
+        typer.Option(help="Folder of the relays' public keys (*.pub): only these may connect.", show_default=False),
+    ] = None,
+    passphrase_file: PassphraseFile = None,
+    metrics_port: MetricsPort = None,
+    json_logs: JsonLogs = False,
+) -> None:
+    """Serve a study until every site has every round. Started again after a crash, it goes on where it was.
+
+    Examples:
+
+    `secure-sapefl server start --study study.toml --key coordinator.key --tls tls --listen 0.0.0.0:9092`
+
+    `secure-sapefl server start --study study.toml --key coordinator.key --without-tls --metrics-port 9400`
+    """
+    import os
+
+    from secure_sapefl.deploy.coordinator_server import ServerSettings, StudyServer
+    from secure_sapefl.deploy.logs import log_to_terminal
+    from secure_sapefl.deploy.metrics import metrics_on, server_metrics
+    from secure_sapefl.deploy.server_state import read_status
+    from secure_sapefl.deploy.stopping import asked_to_stop
+    from secure_sapefl.deploy.study_file import read_study
+
+    file = read_study(study)
+    words = known_passphrase(key, passphrase_file)
+    if words is not None:
+        os.environ[PASSPHRASE_VARIABLE] = words.reveal().decode()
+    host, port = host_and_port(listen)
+    settings = ServerSettings(
+        study=study,
+        key=key,
+        state=state,
+        host=host,
+        port=port,
+        tls=_tls(tls, without_tls),
+        node_keys=_public_keys(node_keys),
+    )
+    with log_to_terminal(json_lines=json_logs), asked_to_stop() as stopped:
+        server = StudyServer(settings)
+        with metrics_on(metrics_port, lambda: read_status(state), server_metrics):
+            what = f"{len(file.sites)} sites, {file.rounds} rounds"
+            typer.echo(f"Study {file.name!r} ({file.digest[:16]}) on {listen}: {what}")
+            server.serve(stopped)
+    typer.echo("Stopped." if stopped() else "The study is over.")
+
+
+@app.command()
+def status(
+    state: State = Path("server"),
+    format: Annotated[str, typer.Option(help="table or json.")] = "table",
+) -> None:
+    """Rounds, who is in, and bytes. There is no model to show: the server has none.
+
+    Examples:
+
+    `secure-sapefl server status --state server`
+
+    `secure-sapefl server status --state server --format json`
+    """
+    from secure_sapefl.deploy.server_state import read_status
+
+    found = read_status(state)
+    if format == "json":
+        typer.echo(json.dumps(found))
+        return
+    console = Console()
+    console.print(f"Study {found['study']} ({found['digest'][:16]}): {_progress(found)}", highlight=False)
+    table = Table("site", "online", "rounds", "last answer", "MB up", "MB down")
+    for site in found["sites"]:
+        cells = (
+            site["site"],
+            "yes" if site["online"] else "no",
+            str(site["absorbed"]),
+            site["answer"] + (f"; rejected {site['rejected']}" if site["rejected"] else ""),
+            f"{site['bytes_up'] / 1e6:.2f}",
+            f"{site['bytes_down'] / 1e6:.2f}",
+        )
+        table.add_row(*(Text(cell, overflow="fold") for cell in cells))
+    console.print(table)
+
+
+def _progress(found: dict[str, Any]) -> str:
+    state = "over" if found["finished"] else "running" if found["running"] else "not running"
+    waiting = ", ".join(found["waiting_for"])
+    more = f", waiting for {waiting}" if waiting else ""
+    return f"{found['closed']} of {found['rounds']} rounds closed, {state}{more}"
+
+
+def _tls(folder: Path | None, without: bool) -> "Tls | None":
+    from sapefl_crypto.certificates import CertificateFiles
+    from secure_sapefl.deploy.flower import Tls
+
+    if (folder is None) != without:
+        raise BadInput("Say how the line is protected: --tls FOLDER (see `server certificates`), or --without-tls.")
+    if folder is None:
+        return None
+    files = CertificateFiles.under(folder.absolute())
+    for path in (files.ca, files.certificate, files.key):
+        if not path.is_file():
+            raise BadInput(f"{path} is missing; make the folder with `secure-sapefl server certificates`.")
+    return Tls(ca=files.ca, certificate=files.certificate, key=files.key)
+
+
+def _public_keys(folder: Path | None) -> tuple[Path, ...]:
+    if folder is None:
+        return ()
+    keys = tuple(sorted(folder.absolute().glob("*.pub")))
+    if not keys:
+        raise BadInput(f"{folder} holds no *.pub file; sites find theirs as node.key.pub after `site start`.")
+    return keys

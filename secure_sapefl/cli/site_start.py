@@ -1,0 +1,69 @@
+"""`secure-sapefl site start`."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from secure_sapefl.cli.passphrases import PassphraseFile, known_passphrase
+from secure_sapefl.cli.transport import JsonLogs, MetricsPort, WithoutTls, host_and_port
+from secure_sapefl.errors import BadInput
+
+Home = Annotated[Path, typer.Option(help="The site's folder.", envvar="SAPEFL_SITE")]
+
+
+def start(
+    study: Annotated[Path, typer.Option(help="The study file, as approved.")],
+    server: Annotated[str, typer.Option(help="HOST:PORT of the study's server.")],
+    home: Home = Path("site"),
+    run: Annotated[
+        Path | None, typer.Option(help="Folder of socket and relay.", show_default="HOME.run, beside HOME")
+    ] = None,
+    ca: Annotated[Path | None, typer.Option(help="The authority's ca.pem.", show_default=False)] = None,
+    without_tls: WithoutTls = False,
+    relay_user: Annotated[
+        str | None, typer.Option(help="Run the relay as this user (root only).", show_default=False)
+    ] = None,
+    resume_after_rejection: Annotated[
+        bool, typer.Option("--resume-after-rejection", help="Go on although an aggregate was not what was claimed.")
+    ] = False,
+    passphrase_file: PassphraseFile = None,
+    metrics_port: MetricsPort = None,
+    json_logs: JsonLogs = False,
+) -> None:
+    """Take part in an approved study until it is over. Started again after a crash, it goes on where it was.
+
+    Examples:
+
+    `secure-sapefl site start --study study.toml --server study.example.org:9092 --ca ca.pem`
+
+    `secure-sapefl site start --study study.toml --server 127.0.0.1:9092 --without-tls --json-logs`
+    """
+    from secure_sapefl.deploy.flower import Tls
+    from secure_sapefl.deploy.logs import log_to_terminal
+    from secure_sapefl.deploy.metrics import metrics_on, site_metrics
+    from secure_sapefl.deploy.site_home import SiteHome
+    from secure_sapefl.deploy.site_runner import SiteSettings, run_site
+    from secure_sapefl.deploy.site_status import read_site_status
+    from secure_sapefl.deploy.stopping import asked_to_stop
+    from secure_sapefl.deploy.study_file import read_study
+
+    host_and_port(server)
+    if (ca is None) != without_tls:
+        raise BadInput("Say how the line is protected: --ca FILE, the server's authority, or --without-tls.")
+    file, words = read_study(study), known_passphrase(SiteHome(home).identity_path, passphrase_file)
+    settings = SiteSettings(
+        study=study,
+        home=home,
+        server=server,
+        run=home.absolute().with_name(home.name + ".run") if run is None else run.absolute(),
+        tls=None if ca is None else Tls(ca=ca.absolute()),
+        relay_user=relay_user,
+        resume_after_rejection=resume_after_rejection,
+    )
+    with log_to_terminal(json_lines=json_logs), asked_to_stop() as stopped:
+        status = SiteHome(home).study_folder(file.digest) / "status.json"
+        with metrics_on(metrics_port, lambda: read_site_status(status), site_metrics):
+            typer.echo(f"Site {SiteHome(home).name!r} in study {file.name!r} ({file.digest[:16]}), server {server}")
+            run_site(settings, words, stopped)
+    typer.echo("Stopped." if stopped() else "The study is over.")

@@ -1,0 +1,242 @@
+"""The site's agent: reads letters of the study's coordinator, decides, records, answers.
+
+Whatever leaves is first paid for in the privacy ledger, then kept on disk as it will leave, then entered in the site's
+ledger, and only then handed over. Killed at any point, an agent that starts again never sends a second release for a
+round: it sends the one on disk, or, where none got that far, makes the one that was paid for.
+"""
+
+import logging
+from dataclasses import replace
+from pathlib import Path
+from typing import Final, Protocol
+
+from sapefl_crypto.errors import AggregateRejected, CryptoError, FrameRejected
+from sapefl_crypto.identity import SiteIdentity
+from secure_sapefl.deploy.files import write_private
+from secure_sapefl.deploy.ledger_lines import Entry, Event
+from secure_sapefl.deploy.parts import Parts, from_bytes, to_bytes
+from secure_sapefl.deploy.site_state import SiteState
+from secure_sapefl.deploy.study_site import StudySite
+from secure_sapefl.deploy.study_terms import StudyTerms
+from secure_sapefl.deploy.wire import (
+    ToServer,
+    ToSite,
+    parts_digest,
+    read_to_site,
+    upload_of,
+    upload_parts,
+    write_to_server,
+)
+from secure_sapefl.protocol.messages import Invitation, RoundOutcome, RoundUpload
+
+_log = logging.getLogger(__name__)
+_OWN_RULES: Final = ("minimum cohort", "effective cohort", "maximum share")
+_MOST_REFUSALS: Final = 100  # on record for a start of the agent: noise at the socket must not fill the disk
+
+
+class Ledger(Protocol):
+    """What the agent needs of `SiteLedger`."""
+
+    def append(self, event: Event) -> Entry: ...
+
+
+class Agent:
+    """``folder`` is the site's own for this study; ``sent_before`` are rounds whose uploads the ledger says left."""
+
+    def __init__(
+        self,
+        terms: StudyTerms,
+        site: StudySite,
+        identity: SiteIdentity,
+        ledger: Ledger,
+        folder: Path,
+        sent_before: frozenset[int] = frozenset(),
+    ) -> None:
+        self._terms, self._site, self._identity, self._ledger = terms, site, identity, ledger
+        self._state_path, self._upload_path, self._halted_path = (
+            folder / name for name in ("state.npz", "upload", "halted")
+        )
+        self._sent = set(sent_before)
+        self.refused_letters = 0
+        self._rejected: str | None = None
+        self.state = site.load_state(self._state_path)
+        self.over = False
+
+    def answer(self, parts: Parts) -> Parts:
+        """The only way in. `FrameRejected` for whatever the study's coordinator did not write to this site, now."""
+        try:
+            letter = self._read(parts)
+        except FrameRejected as error:
+            self._refuse_letter(str(error))
+            raise
+        for outcome in letter.outcomes:
+            if outcome.round_index == self.state.absorbed + 1:
+                self._absorb(outcome)
+        upload = declined = None
+        if letter.invitation is not None:
+            upload, declined = self._respond(letter.invitation)
+        self.over = letter.over and self.state.absorbed + 1 == self._terms.file.rounds
+        reply = ToServer(
+            site=self._site.name,
+            round_index=letter.round_index,
+            nonce=letter.nonce,
+            absorbed=self.state.absorbed + 1,
+            upload=upload,
+            declined=declined,
+            rejected=self._rejected,
+        )
+        return write_to_server(reply, self._identity, self._terms.file.wire_name)
+
+    def _read(self, parts: Parts) -> ToSite:
+        letter = read_to_site(parts, self._terms.file.coordinator_keys, self._terms.file.wire_name)
+        who = f"Round {letter.round_index}"
+        if letter.site not in (None, self._site.name):
+            raise FrameRejected(f"{who}: a letter to {letter.site!r} came to {self._site.name!r}.")
+        if letter.invitation is not None and letter.round_index < self.state.absorbed + 1:
+            raise FrameRejected(f"{who}: an invitation to a round that is over; perhaps a replay.")
+        return letter
+
+    def _refuse_letter(self, reason: str) -> None:
+        _log.warning(reason, extra={"site": self._site.name})
+        self.refused_letters += 1
+        if self.refused_letters <= _MOST_REFUSALS:
+            last = " Further ones are only counted." if self.refused_letters == _MOST_REFUSALS else ""
+            self._record(Event(kind="refused", study=self._digest, message="letter", note=reason + last))
+
+    @property
+    def epsilon(self) -> float | None:
+        """Spent on this study so far; None in a study without differential privacy."""
+        privacy = self._site.privacy
+        return None if privacy is None else privacy.sites[0].ledger.epsilon
+
+    # aggregates
+
+    def _absorb(self, outcome: RoundOutcome) -> None:
+        """Use the aggregate if it holds; otherwise keep the old model, and say so."""
+        index, sent = outcome.round_index, self._stored(outcome.round_index)
+        size, digest = outcome.size, parts_digest((outcome.aggregate or b"",))
+        received = Event(
+            kind="checked", study=self._digest, round_index=index, message="aggregate", size=size, digest=digest
+        )
+        try:
+            theta = self._site.absorb(self.state, outcome, sent)
+        except AggregateRejected as error:
+            self._record(replace(received, kind="refused", checks={error.check: False}, note=str(error)))
+            self._reject(index, error)
+            theta = self.state.theta_global
+        else:
+            self._record(replace(received, checks={"claim and tags": True} if outcome.aggregate else {}))
+        self._keep(replace(self.state, absorbed=index, theta_global=theta))
+
+    def _reject(self, index: int, error: AggregateRejected) -> None:
+        """A sum this site finds too small for its own rules costs it a step. One that is not what the server claims
+        ends its part in the study, until its owner decides otherwise."""
+        self._rejected = f"round {index}: {error}"
+        _log.error("an aggregate was rejected: %s", error, extra={"round": index, "site": self._site.name})
+        if error.check not in _OWN_RULES:
+            write_private(self._halted_path, self._rejected.encode())
+
+    @property
+    def halted(self) -> str | None:
+        """Why this site takes part no more."""
+        return self._halted_path.read_text() if self._halted_path.exists() else None
+
+    # invitations
+
+    def _respond(self, invitation: Invitation) -> tuple[RoundUpload | None, str | None]:
+        """An upload, or why there is none; neither where outcomes are still missing."""
+        index = invitation.round_index
+        if index > self.state.absorbed + 1:
+            return None, None
+        stored = self._stored(index)
+        if stored is not None:
+            self._send(stored, again=True)
+            return stored, None
+        reason = self.halted or self._objection(invitation)
+        if reason is not None:
+            return None, self._decline(index, reason)
+        return self._compute(invitation)
+
+    def _objection(self, invitation: Invitation) -> str | None:
+        """What is wrong with an invitation, although the coordinator signed it."""
+        file, study, index = self._terms.file, self._terms.protocol, invitation.round_index
+        own = file.index(self._site.name)
+        if index >= file.rounds or own not in study.cohort(index):
+            return f"not drawn for round {index} by the study's own seed."
+        strangers = set(invitation.peers) - set(file.sites) | {self._site.name} & set(invitation.peers)
+        if strangers or not {model.sender for model in invitation.models} <= set(invitation.peers):
+            return "the invitation names peers that are none."
+        if index in self._sent:
+            return f"round {index} was answered before, and the answer is not on disk any more."
+        return None
+
+    def _compute(self, invitation: Invitation) -> tuple[RoundUpload | None, str | None]:
+        index = invitation.round_index
+        reason = self._pay(index)
+        if reason is not None:
+            return None, self._decline(index, reason)
+        try:
+            upload, own, refusals = self._site.take_part(self.state, invitation)
+        except CryptoError as error:  # for instance an update outside the study's bound
+            return None, self._decline(index, str(error))
+        for refusal in refusals:
+            _log.warning(refusal.reason, extra={"round": index, "site": refusal.site})
+        if upload is None:
+            return None, self._decline(index, "; ".join(refusal.reason for refusal in refusals))
+        write_private(self._upload_path, to_bytes(upload_parts(upload)))
+        self._keep(replace(self.state, answered=index, own=own))
+        self._send(upload, again=False)
+        return upload, None
+
+    def _pay(self, index: int) -> str | None:
+        """Charge the round to the privacy ledger; why not, where that cannot be."""
+        privacy = self._site.privacy
+        if privacy is None:
+            return None
+        if privacy.sites[0].has_record(index):  # charged before a crash; `_objection` has seen that nothing left
+            privacy.readmit(index, [0])
+            return None
+        _, refusals = privacy.admit(index, [0])
+        return refusals[0].reason if refusals else None
+
+    def _send(self, upload: RoundUpload, *, again: bool) -> None:
+        """Enter the upload in the ledger. If this returns, it may leave."""
+        parts = upload_parts(upload)
+        self._record(
+            Event(
+                kind="sent",
+                study=self._digest,
+                round_index=upload.round_index,
+                message="round upload",
+                size=sum(map(len, parts)),
+                digest=parts_digest(parts),
+                epsilon=self.epsilon,
+                note="the same bytes again" if again else "",
+            )
+        )
+        self._sent.add(upload.round_index)
+
+    def _decline(self, index: int, reason: str) -> str:
+        event = Event(kind="refused", study=self._digest, round_index=index, message="invitation", note=reason)
+        self._record(event)
+        _log.warning(reason, extra={"round": index, "site": self._site.name})
+        return reason
+
+    # keeping
+
+    def _stored(self, index: int) -> RoundUpload | None:
+        """The upload of this round as it left, or was about to."""
+        if self.state.answered != index or not self._upload_path.exists():
+            return None
+        return upload_of(from_bytes(self._upload_path.read_bytes()), self._site.name)
+
+    def _keep(self, state: SiteState) -> None:
+        state.save(self._state_path)
+        self.state = state
+
+    def _record(self, event: Event) -> None:
+        self._ledger.append(event)
+
+    @property
+    def _digest(self) -> str:
+        return self._terms.file.digest

@@ -1,0 +1,105 @@
+"""`server start`: keeps a SuperLink running and, inside it, a run of the study, until the study is over.
+
+Flower does not resume a run whose process died. The study does: its state is on disk, so a new run goes on where the
+old one stopped. A run is alive as long as it holds the lock on the state.
+"""
+
+import logging
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from secure_sapefl.deploy import server_app_environment
+from secure_sapefl.deploy.flower import (
+    Child,
+    FlowerFailed,
+    Tls,
+    run_once,
+    superlink_command,
+    wait_for_port,
+    write_bundle,
+)
+from secure_sapefl.deploy.server_state import is_held, read_status
+from secure_sapefl.errors import BadInput
+
+_log = logging.getLogger(__name__)
+_BEGIN_SECONDS: Final = 90.0  # for a submitted run to take the lock
+_PAUSE_SECONDS: Final = 1.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServerSettings:
+    study: Path
+    key: Path  # the coordinator's
+    state: Path
+    host: str
+    port: int
+    tls: Tls | None
+    node_keys: Sequence[Path] = ()  # public keys of the relays that may connect; empty admits any
+
+    @property
+    def address(self) -> str:
+        """As programs on this machine reach the SuperLink."""
+        host = "127.0.0.1" if self.host in ("0.0.0.0", "::") else self.host  # noqa: S104 - compared, not bound
+        return f"{host}:{self.port}"
+
+
+class StudyServer:
+    """``serve`` returns when the study is over, or when ``stopped`` says so."""
+
+    def __init__(self, settings: ServerSettings) -> None:
+        self._settings = settings
+        self._home = settings.state / "flower"
+        self._bundle = settings.state / "bundle"
+        settings.state.mkdir(mode=0o700, parents=True, exist_ok=True)
+        write_bundle(self._bundle, self._home, settings.address, settings.tls)
+        self._link = Child(
+            superlink_command(settings.host, settings.port, settings.tls, authenticate=bool(settings.node_keys)),
+            self._home,
+            settings.state / "superlink.log",
+            server_app_environment.of(settings.study, settings.state, settings.key),
+        )
+        self._run_since: float | None = None
+
+    def serve(self, stopped: Callable[[], bool]) -> None:
+        try:
+            self._link.start()
+            self._prepare()
+            while not (stopped() or self._over()):
+                if self._link.keep_running():
+                    self._prepare()
+                self._keep_run()
+                time.sleep(_PAUSE_SECONDS)
+        finally:
+            self._link.stop()
+
+    def _prepare(self) -> None:
+        """A new SuperLink knows nobody: no node's key, and no run."""
+        host, _, port = self._settings.address.rpartition(":")
+        wait_for_port(host, int(port), self._link)
+        for key in self._settings.node_keys:
+            run_once(["flwr", "supernode", "register", str(key)], self._home)
+        self._run_since = None
+
+    def _keep_run(self) -> None:
+        if is_held(self._settings.state):
+            self._run_since = None
+            return
+        now = time.monotonic()
+        if self._run_since is not None and now < self._run_since + _BEGIN_SECONDS:
+            return
+        try:
+            run_once(["flwr", "run", str(self._bundle)], self._home)
+        except FlowerFailed as error:
+            _log.warning(str(error))
+        else:
+            _log.info("a run of the study was started")
+        self._run_since = time.monotonic()
+
+    def _over(self) -> bool:
+        try:
+            return bool(read_status(self._settings.state)["finished"]) and not is_held(self._settings.state)
+        except BadInput:
+            return False

@@ -1,0 +1,65 @@
+"""The Flower ServerApp: carries letters between the coordinator and Flower's nodes, one at a time.
+
+Flower starts it in a process of its own for every run, inside the server's process tree, where the environment says
+which study to run and where the coordinator's key lies. Neither ever travels in a message.
+"""
+
+import time
+from typing import Final
+
+from flwr.app import Context, Message
+from flwr.serverapp import Grid, ServerApp
+
+from secure_sapefl.deploy import server_app_environment as given
+from secure_sapefl.deploy.coordinator import Coordinator
+from secure_sapefl.deploy.flower_message import MESSAGE_TYPE, content_of, parts_of
+from secure_sapefl.deploy.logs import log_to
+from secure_sapefl.deploy.server_state import ServerState
+from secure_sapefl.deploy.study_file import read_study
+from secure_sapefl.deploy.study_terms import StudyTerms
+
+_PAUSE_SECONDS: Final = 0.5
+_PUBLISH_SECONDS: Final = 2.0
+_SLACK_SECONDS: Final = 120.0
+
+app = ServerApp()
+
+
+@app.main()
+def main(grid: Grid, _: Context) -> None:
+    file = read_study(given.study())
+    terms = StudyTerms.of(file)
+    with ServerState(given.state(), file.digest) as state, log_to(state.folder / "server.log"):
+        coordinator = Coordinator(file, terms.protocol, terms.params, given.coordinator(), state)
+        carry(grid, coordinator, state, ttl=file.round_deadline + _SLACK_SECONDS)
+
+
+def carry(grid: Grid, coordinator: Coordinator, state: ServerState, ttl: float) -> None:
+    """Until the study is over. Answers are fetched one by one: they may be large, and there may be many."""
+    on_the_way: dict[str, int] = {}
+    published = 0.0
+    while not coordinator.finished:
+        _send(grid, coordinator, on_the_way, ttl)
+        for message_id, node in tuple(on_the_way.items()):
+            for reply in grid.pull_messages([message_id]):
+                del on_the_way[message_id]
+                coordinator.receive(node, parts_of(reply))
+        coordinator.advance()
+        if time.monotonic() > published + _PUBLISH_SECONDS:
+            state.publish(coordinator.status())
+            published = time.monotonic()
+        time.sleep(_PAUSE_SECONDS)
+    state.publish(coordinator.status())
+
+
+def _send(grid: Grid, coordinator: Coordinator, on_the_way: dict[str, int], ttl: float) -> None:
+    for node in grid.get_node_ids():
+        parts = coordinator.next_letter(node)
+        if parts is None:
+            continue
+        message = Message(content_of(parts), node, MESSAGE_TYPE, ttl=ttl, group_id=str(coordinator.round_index))
+        (message_id,) = grid.push_messages([message])
+        if message_id:
+            on_the_way[message_id] = node
+        else:
+            coordinator.receive(node, None)

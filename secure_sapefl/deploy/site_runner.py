@@ -1,0 +1,213 @@
+"""`site start`: the agent in this process, and beside it the relay, which is kept running until the study is over."""
+
+import json
+import os
+import pwd
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Final
+
+from sapefl_crypto.certificates import make_node_key
+from sapefl_crypto.secret import Secret
+from secure_sapefl.deploy.agent import Agent
+from secure_sapefl.deploy.agent_socket import AgentSocket
+from secure_sapefl.deploy.consent import require_approved
+from secure_sapefl.deploy.files import write_private
+from secure_sapefl.deploy.flower import Child, Tls, free_port, supernode_command
+from secure_sapefl.deploy.ledger_lines import Event
+from secure_sapefl.deploy.parts import Parts
+from secure_sapefl.deploy.privacy_store import StudyStore
+from secure_sapefl.deploy.site_data import load_site
+from secure_sapefl.deploy.site_home import SiteHome
+from secure_sapefl.deploy.site_ledger import LedgerFiles, SiteLedger
+from secure_sapefl.deploy.study_file import StudyFile, read_study
+from secure_sapefl.deploy.study_site import StudySite
+from secure_sapefl.deploy.study_terms import StudyTerms
+from secure_sapefl.errors import BadInput, OutputFailed
+
+_POLL_SECONDS: Final = 0.5
+_GRACE_SECONDS: Final = 10.0  # for the relay to carry the last answer away
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SiteSettings:
+    study: Path
+    home: Path
+    server: str  # HOST:PORT
+    run: Path  # folder of the socket and of the relay's files; holds no key of a study and no record
+    tls: Tls | None
+    relay_user: str | None = None
+    resume_after_rejection: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class RelayUser:
+    """Whom the relay runs as: another user where one is named, else this one."""
+
+    uid: int | None = None
+    gid: int | None = None
+
+    @classmethod
+    def named(cls, name: str | None) -> "RelayUser":
+        if name is None:
+            return cls()
+        try:
+            found = pwd.getpwnam(name)
+        except KeyError:
+            raise BadInput(f"There is no user {name!r} here to run the relay as; make one, or leave it out.") from None
+        if os.geteuid() != 0:
+            raise BadInput("Only root can start the relay as another user; see the systemd units for another way.")
+        return cls(found.pw_uid, found.pw_gid)
+
+    def give(self, path: Path) -> None:
+        if self.uid is not None and self.gid is not None:
+            os.chown(path, self.uid, self.gid)
+
+
+@dataclass(slots=True)
+class RunningSite:
+    """What `site status` is told."""
+
+    file: StudyFile
+    agent: Agent
+    relay: Child
+    path: Path
+    last_letter: str | None = None
+    letters: int = 0
+    _written: float = field(default=0.0)
+
+    def answer(self, parts: Parts) -> Parts:
+        answer = self.agent.answer(parts)
+        self.last_letter = datetime.now(UTC).isoformat(timespec="seconds")
+        self.letters += 1
+        return answer
+
+    def status(self, *, running: bool = True) -> dict[str, Any]:
+        state = self.agent.state
+        return {
+            "site": state.site,
+            "study": self.file.name,
+            "digest": self.file.digest,
+            "rounds": self.file.rounds,
+            "absorbed": state.absorbed + 1,
+            "answered": state.answered + 1,
+            "halted": self.agent.halted,
+            "over": self.agent.over,
+            "epsilon": self.agent.epsilon,
+            "letters": self.letters,
+            "refused_letters": self.agent.refused_letters,
+            "last_letter": self.last_letter,
+            "relay_restarts": self.relay.restarts,
+            "pid": os.getpid() if running else None,
+        }
+
+    def publish(self, *, running: bool = True) -> None:
+        write_private(self.path, json.dumps(self.status(running=running), indent=1).encode())
+
+
+def run_site(settings: SiteSettings, passphrase: Secret | None, stopped: Callable[[], bool]) -> None:
+    """Until the study is over, ``stopped`` says so, or something happens after which nothing may leave."""
+    file, home = read_study(settings.study), SiteHome(settings.home)
+    terms = StudyTerms.of(file)
+    require_approved(home, terms)
+    user = RelayUser.named(settings.relay_user)
+    _prepare_run_folder(settings.run, user)
+    identity = home.identity(passphrase)
+    with SiteLedger(home.ledger_path, identity) as ledger, _study_site(terms, home, passphrase) as site:
+        folder = home.study_folder(file.digest)
+        if settings.resume_after_rejection and (folder / "halted").exists():
+            ledger.append(Event(kind="started", study=file.digest, note="the owner goes on after a rejected aggregate"))
+            (folder / "halted").unlink()
+        ledger.append(Event(kind="started", study=file.digest, note=f"server {settings.server}"))
+        agent = Agent(terms, site, identity, ledger, folder, _rounds_sent(home, file))
+        relay = _relay(settings, user)
+        running = RunningSite(file, agent, relay, folder / "status.json")
+        _serve(running, AgentSocket(_socket(settings.run), user.gid), stopped)
+        ledger.append(Event(kind="stopped", study=file.digest, note="the study is over" if agent.over else ""))
+
+
+def _serve(running: RunningSite, socket: AgentSocket, stopped: Callable[[], bool]) -> None:
+    """The agent answers in a thread; this one keeps the relay alive, and sees the agent fail."""
+    end: float | None = None
+    with ThreadPoolExecutor(1) as pool:
+        serving = pool.submit(socket.serve, running.answer)
+        try:
+            while not (stopped() or serving.done() or (end is not None and time.monotonic() > end)):
+                running.relay.keep_running()
+                running.publish()
+                if running.agent.over and end is None:
+                    end = time.monotonic() + _GRACE_SECONDS
+                time.sleep(_POLL_SECONDS)
+        finally:
+            socket.stop()
+            running.relay.stop()
+            running.publish(running=False)
+        serving.result()
+
+
+@contextmanager
+def _study_site(terms: StudyTerms, home: SiteHome, passphrase: Secret | None) -> Iterator[StudySite]:
+    file, policy = terms.file, home.policy()
+    rows = load_site(home.data_path, file, home.name)
+    key = home.cohort_key(file, terms.params, passphrase)
+    private = terms.privacy()
+    if private is None:
+        yield StudySite(terms, rows, key, policy, None)
+        return
+    from secure_sapefl.privacy.events import Budget
+    from secure_sapefl.privacy.ledger_file import FileStore
+    from secure_sapefl.privacy.study import StudyPrivacy
+
+    lifetime = Budget(policy.max_epsilon_lifetime, policy.max_delta_lifetime)
+    with FileStore(home.privacy_path) as events:
+        store = StudyStore(events, file.wire_name, lifetime)
+        privacy = StudyPrivacy(private, {home.name: len(rows.train)}, lambda _: store)
+        yield StudySite(terms, rows, key, policy, privacy)
+
+
+def _rounds_sent(home: SiteHome, file: StudyFile) -> frozenset[int]:
+    """Rounds of this study for which the ledger says that something left."""
+    entries = LedgerFiles(home.ledger_path).read(home.public).entries
+    events = (entry.event for entry in entries)
+    return frozenset(
+        event.round_index
+        for event in events
+        if event.kind == "sent" and event.study == file.digest and event.round_index is not None
+    )
+
+
+def _relay(settings: SiteSettings, user: RelayUser) -> Child:
+    node_key = None if settings.tls is None else node_key_of(settings.run, user)
+    command = supernode_command(settings.server, free_port(), _socket(settings.run), settings.tls, node_key)
+    flower = settings.run / "flower"
+    return Child(command, flower, settings.run / "relay.log", user=user.uid, group=user.gid)
+
+
+def node_key_of(run: Path, user: RelayUser) -> Path:
+    """The relay's own key, made once; its public half, beside it, is for the coordinator to admit."""
+    path = run / "node.key"
+    if not path.exists():
+        make_node_key(path)
+        user.give(path)
+    return path
+
+
+def _socket(run: Path) -> Path:
+    return run.absolute() / "agent.sock"
+
+
+def _prepare_run_folder(run: Path, user: RelayUser) -> None:
+    """Others than the relay's group do not even see the socket."""
+    try:
+        (run / "flower").mkdir(mode=0o700, parents=True, exist_ok=True)
+        run.chmod(0o700 if user.gid is None else 0o710)
+        if user.gid is not None:
+            os.chown(run, -1, user.gid)
+        user.give(run / "flower")
+    except OSError as error:
+        raise OutputFailed(f"{run} cannot be made ready for the relay: {error.strerror}.") from None

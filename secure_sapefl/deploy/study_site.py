@@ -1,0 +1,98 @@
+"""One site's half of a deployed study: the protocol's own functions around a group of one.
+
+Nothing is sent here and nothing is written down: `agent.py` decides what may leave and in which order it is recorded.
+"""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from torch import Tensor
+
+from sapefl_crypto import CohortKey, OwnPart
+from secure_sapefl.algorithms.base import Peers
+from secure_sapefl.data import ClientData
+from secure_sapefl.deploy.own_model import own_sites
+from secure_sapefl.deploy.policy import Policy
+from secure_sapefl.deploy.site_state import SiteState
+from secure_sapefl.deploy.study_terms import StudyTerms
+from secure_sapefl.protocol.answer import protect
+from secure_sapefl.protocol.encrypted import CkksCodec
+from secure_sapefl.protocol.messages import Invitation, Refusal, RoundOutcome, RoundUpload
+from secure_sapefl.protocol.site import absorb, open_peers, run_round
+from secure_sapefl.stopwatch import Stopwatch
+
+if TYPE_CHECKING:
+    from secure_sapefl.privacy.study import StudyPrivacy
+
+
+class StudySite:
+    """``state`` is where the site stands; each method that moves it on returns the new one, for the agent to keep."""
+
+    def __init__(
+        self, terms: StudyTerms, rows: ClientData, key: CohortKey, policy: Policy, privacy: "StudyPrivacy | None"
+    ) -> None:
+        self._terms, self._key, self._policy, self.privacy = terms, key, policy, privacy
+        self._sites = own_sites(terms, rows)
+        self.name = rows.name
+
+    def first_state(self) -> SiteState:
+        """Where every site of the study begins: at weights that follow from its seed."""
+        terms = self._terms
+        return SiteState(
+            study=terms.file.digest,
+            site=self.name,
+            absorbed=-1,
+            answered=-1,
+            theta_global=terms.algorithm.initial_global(self._sites.theta_initial, terms.options),
+            own=dict(self._sites.state),
+        )
+
+    def load_state(self, path: Path) -> SiteState:
+        if not path.exists():
+            return self.first_state()
+        return SiteState.load(path, study=self._terms.file.digest, site=self.name)
+
+    def absorb(self, state: SiteState, outcome: RoundOutcome, sent: RoundUpload | None) -> Tensor:
+        """The global model after a round, or `AggregateRejected`. ``sent`` is what this site sent in that round."""
+        codec = CkksCodec(self._key, self._policy.claims(self._own_part(sent)))
+        terms = self._terms
+        return absorb(
+            state.theta_global,
+            outcome,
+            codec,
+            terms.protocol.name,
+            lambda theta, mean: terms.algorithm.global_step(theta, mean, terms.options),
+        )
+
+    def take_part(
+        self, state: SiteState, invitation: Invitation
+    ) -> tuple[RoundUpload | None, dict[str, Tensor], tuple[Refusal, ...]]:
+        """The site's round: what would leave, what it keeps, and whose model (perhaps its own) was no good."""
+        terms, codec = self._terms, CkksCodec(self._key)
+        self._sites.state = dict(state.own)
+        peers, refusals = self._peers(invitation, codec)
+        group = self._sites.group([0], state.theta_global, invitation.round_index, peers, Stopwatch())
+        private = group if self.privacy is None else self.privacy.protect(group, [0])
+        result = run_round(terms.algorithm, terms.options, private, [self.name])
+        self._sites.keep([0], result)
+        upload = None
+        for answer in result.answers:
+            upload = protect(answer, codec, terms.protocol.name, invitation.round_index)
+        return upload, dict(self._sites.state), (*refusals, *result.refusals)
+
+    def _peers(self, invitation: Invitation, codec: CkksCodec) -> tuple[Peers, tuple[Refusal, ...]]:
+        initial = self._sites.theta_initial
+        if not self._terms.algorithm.relays_models:
+            return Peers.nobody(1, initial), ()
+        _, peers, refusals = open_peers([invitation], initial, codec, self._terms.protocol.name)
+        return peers, refusals
+
+    def _own_part(self, sent: RoundUpload | None) -> OwnPart | None:
+        if sent is None or sent.update is None:
+            return None
+        return OwnPart(
+            frame=sent.update,
+            score=sent.similarity_score,
+            max_score=self._terms.protocol.max_score,
+            may_be_left_out=True,  # it may have come after the round's deadline
+        )

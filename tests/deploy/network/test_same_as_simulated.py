@@ -1,0 +1,37 @@
+"""What runs at sites is what the simulator runs: the same models come out, to float rounding.
+
+A simulated group trains several sites in one batched product, a deployed site alone; sums may be rounded differently in
+the last bits. With equal streams, keys of no influence and an exact encryption plan there is no other difference.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from secure_sapefl.deploy.study_file import PrivacyTerms
+from secure_sapefl.engine.simulator import Simulation
+
+PRIVATE = PrivacyTerms(epsilon=8.0, delta=1e-4, noise="repeatable")
+
+
+@pytest.mark.parametrize(
+    ("method", "privacy", "participation"),
+    [("sapefl", None, 1.0), ("sapefl", PRIVATE, 1.0), ("fedavg", None, 0.75), ("ditto", None, 1.0)],
+)
+def test_personal_and_global_models_equal_the_simulators(
+    world: Callable[..., Any], method: str, privacy: PrivacyTerms | None, participation: float
+) -> None:
+    deployed = world(method=method, privacy=privacy, participation=participation, largest_site=42)
+    deployed.start_all()
+    deployed.run()
+    config = deployed.file.config().model_copy(update={"workers": 0})
+    simulation = Simulation(config, deployed.federation())
+    simulation.run()
+    for number, name in enumerate(deployed.file.sites):
+        agent = deployed.agents[name]
+        assert agent.state.absorbed == deployed.file.rounds - 1
+        np.testing.assert_allclose(agent.state.theta_global, simulation._theta_global, atol=2e-5)
+        for key, values in simulation._sites.state.items():
+            np.testing.assert_allclose(agent.state.own[key][0], values[number], atol=2e-5)

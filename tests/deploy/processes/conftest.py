@@ -1,0 +1,216 @@
+"""A study with real processes on loopback: one server, several sites, each with its own folder, keys and files."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from sapefl_crypto import CohortKey, Parameters, SiteIdentity
+from sapefl_crypto.certificates import make_certificates, make_node_key
+from sapefl_crypto.custody import cohort_record, identity_record, seal_copy
+from sapefl_crypto.keyfile import write_key
+from sapefl_crypto.secret import Secret
+from secure_sapefl.deploy.consent import approve
+from secure_sapefl.deploy.flower import free_port
+from secure_sapefl.deploy.ledger_lines import Event
+from secure_sapefl.deploy.policy import TEMPLATE
+from secure_sapefl.deploy.site_home import SiteHome
+from secure_sapefl.deploy.site_ledger import LedgerFiles
+from secure_sapefl.deploy.study_file import StudyFile, signed_text
+
+FEATURES = 4
+PATIENCE = 400.0  # seconds until a test gives up on a study that does not move; no test measures time
+
+
+@dataclass
+class Deployment:
+    """Folders and processes of a study. Everything it starts, it ends."""
+
+    folder: Path
+    file: StudyFile
+    port: int
+    tls: bool
+    admitted: bool  # whether only registered relays may connect
+    processes: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
+
+    def home(self, site: str) -> SiteHome:
+        return SiteHome(self.folder / site)
+
+    @property
+    def state(self) -> Path:
+        return self.folder / "server"
+
+    def start_server(self) -> subprocess.Popen[bytes]:
+        line = ["--tls", str(self.folder / "tls")] if self.tls else ["--without-tls"]
+        line += ["--node-keys", str(self.folder / "nodes")] if self.admitted else []
+        return self._start(
+            "server",
+            *("server", "start", "--study", str(self.folder / "study.toml"), "--json-logs"),
+            *("--key", str(self.folder / "coordinator.key"), "--state", str(self.state)),
+            *("--listen", f"127.0.0.1:{self.port}", *line),
+        )
+
+    def start_site(self, site: str, *more: str) -> subprocess.Popen[bytes]:
+        line = ["--ca", str(self.folder / "tls" / "ca.pem")] if self.tls else ["--without-tls"]
+        return self._start(
+            site,
+            *("site", "start", "--study", str(self.folder / "study.toml"), "--json-logs"),
+            *("--home", str(self.folder / site), "--server", f"127.0.0.1:{self.port}", *line, *more),
+        )
+
+    def start_all(self) -> None:
+        self.start_server()
+        for site in self.file.sites:
+            self.start_site(site)
+
+    def _start(self, name: str, *arguments: str) -> subprocess.Popen[bytes]:
+        with (self.folder / f"{name}.log").open("ab") as log:
+            self.processes[name] = subprocess.Popen(
+                [sys.executable, "-m", "secure_sapefl", *arguments],
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                env={**os.environ, "OMP_NUM_THREADS": "1"},
+            )
+        return self.processes[name]
+
+    def kill(self, name: str) -> None:
+        self.processes[name].send_signal(signal.SIGKILL)
+        self.processes[name].wait()
+
+    def status(self) -> dict[str, Any]:
+        path = self.state / "status.json"
+        return json.loads(path.read_bytes()) if path.exists() else {"closed": 0, "finished": False, "sites": []}
+
+    def site_status(self, site: str) -> dict[str, Any]:
+        path = self.home(site).study_folder(self.file.digest) / "status.json"
+        return json.loads(path.read_bytes()) if path.exists() else {"absorbed": 0, "answered": 0}
+
+    def events(self, site: str, kind: str) -> list[Event]:
+        home = self.home(site)
+        return [e.event for e in LedgerFiles(home.ledger_path).read(home.public).entries if e.event.kind == kind]
+
+    def wait_for(self, what: Callable[[], bool]) -> None:
+        end = time.monotonic() + PATIENCE
+        while not what():
+            assert time.monotonic() < end, self.report()
+            time.sleep(0.2)
+
+    def wait_to_finish(self, *names: str) -> None:
+        """Until the processes named, or all, have ended by themselves and well."""
+        for name in names or tuple(self.processes):
+            self.wait_for(lambda name=name: self.processes[name].poll() is not None)
+            assert self.processes[name].returncode == 0, self.report()
+
+    def report(self) -> str:
+        """The last words of everybody, for a test that fails."""
+        logs = (*self.folder.glob("*.log"), *self.folder.glob("*/*.log"))
+        return "\n".join(f"== {log.parent.name}/{log.name}\n{log.read_text(errors='replace')[-1500:]}" for log in logs)
+
+    def close(self) -> None:
+        for process in self.processes.values():
+            if process.poll() is None:
+                process.send_signal(signal.SIGTERM)
+        for process in self.processes.values():
+            try:
+                process.wait(20)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+
+
+def table_schema() -> dict[str, Any]:
+    features = [{"name": f"x{i}", "low": -5.0, "high": 5.0} for i in range(FEATURES)]
+    return {"kind": "table", "label": "y", "classes": ["no", "yes"], "features": features}
+
+
+def write_rows(path: Path, number: int, rows: int) -> None:
+    rng = np.random.default_rng(number)
+    x = rng.normal(size=(rows, FEATURES)).clip(-5, 5)
+    y = np.where(x[:, number % FEATURES] > 0, "yes", "no")
+    lines = [",".join([*(f"{v:.6f}" for v in row), label]) for row, label in zip(x, y, strict=True)]
+    path.write_text("\n".join([",".join([*(f"x{i}" for i in range(FEATURES)), "y"]), *lines]) + "\n")
+
+
+def loose_policy() -> str:
+    return (
+        TEMPLATE.replace("without_privacy = false", "without_privacy = true")
+        .replace("repeatable_noise = false", "repeatable_noise = true")
+        .replace("max_epsilon_per_study = 4.0", "max_epsilon_per_study = 100.0")
+        .replace("max_epsilon_lifetime = 8.0", "max_epsilon_lifetime = 100.0")
+        .replace("1e-5", "1e-3")
+        .replace("min_cohort = 3", "min_cohort = 2")
+    )
+
+
+Deploy = Callable[..., Deployment]
+
+
+@pytest.fixture
+def deploy(tmp_path: Path) -> Iterator[Deploy]:
+    """``deploy({"north": csv, …}, rounds=2)``: everything a study needs before its processes start."""
+    made: list[Deployment] = []
+
+    def build(data: dict[str, Path], *, tls: bool = True, admitted: bool = True, **fields: Any) -> Deployment:
+        folder = tmp_path / f"d{len(made)}"
+        folder.mkdir()
+        identities = {site: SiteIdentity.generate(site) for site in data}
+        coordinator = SiteIdentity.generate("coordinator")
+        write_key(folder / "coordinator.key", identity_record(coordinator))
+        defaults: dict[str, Any] = {
+            "name": "trial",
+            "coordinator": coordinator.public.to_text(),
+            "roster": tuple(one.public.to_text() for one in identities.values()),
+            "method": "sapefl",
+            "rounds": 2,
+            "local_epochs": 1,
+            "largest_site": 1000,
+            "round_deadline": 120.0,
+            "protection": {"max_clients": len(data)},
+            "data": table_schema(),
+        }
+        file = StudyFile(**(defaults | fields))
+        (folder / "study.toml").write_text(signed_text(file, coordinator))
+        params = Parameters.exact(max_clients=file.protection.max_clients, max_abs_value=file.protection.max_abs_value)
+        secret = Secret(CohortKey.generate(params).export_secret())
+        cohort = cohort_record(secret, study=file.name, parameters={})
+        (folder / "nodes").mkdir()
+        for site, identity in identities.items():
+            home = SiteHome.create(folder / site, identity, data[site], loose_policy())
+            write_key(folder / f"{site}.sealed", seal_copy(cohort, identity.public))
+            home.take_cohort_key(folder / f"{site}.sealed", str(cohort.about["fingerprint"]))
+            approve(home, folder / "study.toml", identity)
+            (folder / f"{site}.run").mkdir(mode=0o700)
+            public = make_node_key(folder / f"{site}.run" / "node.key")
+            (folder / "nodes" / f"{site}.pub").write_bytes(public.read_bytes())
+        if tls:
+            (folder / "tls").mkdir()
+            make_certificates(folder / "tls", ["127.0.0.1", "localhost"])
+        made.append(Deployment(folder=folder, file=file, port=free_port(), tls=tls, admitted=tls and admitted))
+        return made[-1]
+
+    yield build
+    for one in made:
+        one.close()
+
+
+@pytest.fixture
+def small(deploy: Deploy, tmp_path: Path) -> Deploy:
+    """``small(rounds=3)``: three sites with a few dozen rows each."""
+
+    def build(sites: int = 3, **fields: Any) -> Deployment:
+        data = {}
+        for number, site in enumerate(("north", "east", "south", "west")[:sites]):
+            data[site] = tmp_path / f"{site}.csv"
+            write_rows(data[site], number, 40 + 6 * number)
+        return deploy(data, **fields)
+
+    return build
