@@ -11,7 +11,7 @@ import hashlib
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
-from functools import cached_property
+from functools import lru_cache
 from itertools import combinations
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal, Self
@@ -44,9 +44,12 @@ def _fit_for_a_file_name(name: str) -> str:
     return name
 
 
+_read_keys = lru_cache(maxsize=1 << 12)(SitePublicKeys.from_text)
+
+
 def _public_key(text: str) -> str:
     try:
-        return SitePublicKeys.from_text(text).to_text()
+        return _read_keys(text).to_text()
     except KeyRejected as error:
         raise ValueError(str(error).removesuffix(".")) from None
 
@@ -131,14 +134,14 @@ class StudyFile(Settings):
             )
         return self
 
-    @cached_property
+    @property
     def coordinator_keys(self) -> SitePublicKeys:
-        return SitePublicKeys.from_text(self.coordinator)
+        return _read_keys(self.coordinator)
 
-    @cached_property
+    @property
     def sites_keys(self) -> tuple[SitePublicKeys, ...]:
         """The roster in its order, which is the order of sites everywhere: cohorts and random streams count by it."""
-        return tuple(SitePublicKeys.from_text(text) for text in self.roster)
+        return tuple(_read_keys(text) for text in self.roster)
 
     @property
     def sites(self) -> tuple[SiteId, ...]:
@@ -158,7 +161,7 @@ class StudyFile(Settings):
         values = self.model_dump(mode="json", exclude_none=True)
         return bind("sapefl study", json.dumps(values, sort_keys=True, separators=(",", ":")))
 
-    @cached_property
+    @property
     def digest(self) -> str:
         return hashlib.sha256(self.canonical).hexdigest()
 

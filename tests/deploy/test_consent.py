@@ -1,0 +1,118 @@
+"""Consent: to one digest, by one site, under the policy of the day; and nobody else can give it."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from sapefl_crypto import SiteIdentity
+from secure_sapefl.deploy.consent import approve, require_approved, require_consent, withdraw
+from secure_sapefl.deploy.errors import HomeRejected, LedgerRejected, PolicyConflict, StudyRejected
+from secure_sapefl.deploy.policy import TEMPLATE
+from secure_sapefl.deploy.site_home import SiteHome
+from secure_sapefl.deploy.site_ledger import LedgerFiles, SiteLedger
+from secure_sapefl.deploy.study_file import StudyFile
+from secure_sapefl.deploy.study_terms import StudyTerms
+
+WriteStudy = Callable[[StudyFile], Path]
+
+
+@pytest.fixture
+def approved(home: SiteHome, study: StudyFile, write_study: WriteStudy, identities: list[SiteIdentity]) -> StudyFile:
+    approve(home, write_study(study), identities[0])
+    return study
+
+
+def kinds(home: SiteHome) -> list[str]:
+    return [entry.event.kind for entry in LedgerFiles(home.ledger_path).read(home.public).entries]
+
+
+def test_consent_is_kept_with_the_study_and_on_record(home: SiteHome, approved: StudyFile) -> None:
+    consent = require_approved(home, StudyTerms.of(approved))
+    assert (consent.site, consent.study, consent.digest) == ("a", "heart", approved.digest)
+    assert list(home.studies()) == [approved]
+    assert kinds(home) == ["approved"]
+    assert home.consent_path(approved.digest).stat().st_mode & 0o777 == 0o600
+
+
+def test_without_consent_nothing_starts(home: SiteHome, study: StudyFile) -> None:
+    with pytest.raises(StudyRejected, match=f"has not approved study 'heart' with digest {study.digest[:16]}"):
+        require_approved(home, StudyTerms.of(study))
+
+
+def test_a_changed_study_was_not_approved(home: SiteHome, approved: StudyFile) -> None:
+    with pytest.raises(StudyRejected, match="has not approved"):
+        require_consent(home, approved.model_copy(update={"rounds": 3}))
+
+
+def test_a_conflict_is_not_approved(
+    home: SiteHome, study: StudyFile, write_study: WriteStudy, identities: list[SiteIdentity]
+) -> None:
+    home.policy_path.write_text(TEMPLATE.replace("max_epsilon_per_study = 4.0", "max_epsilon_per_study = 3.0"))
+    with pytest.raises(PolicyConflict, match="epsilon of this study"):
+        approve(home, write_study(study), identities[0])
+    assert not home.study_folder(study.digest).exists()
+    assert kinds(home) == []
+
+
+def test_a_policy_tightened_later_stops_the_study(home: SiteHome, approved: StudyFile) -> None:
+    home.policy_path.write_text(TEMPLATE.replace('"sapefl", ', ""))
+    with pytest.raises(PolicyConflict, match="method"):
+        require_approved(home, StudyTerms.of(approved))
+    require_consent(home, approved)
+
+
+@pytest.mark.parametrize("field", ["site", "study", "digest", "policy", "at", "signature"])
+def test_a_consent_cannot_be_changed(home: SiteHome, approved: StudyFile, field: str) -> None:
+    path = home.consent_path(approved.digest)
+    fields = json.loads(path.read_text())
+    for altered in ({**fields, field: fields[field] + "x"}, {k: v for k, v in fields.items() if k != field}, []):
+        path.write_text(json.dumps(altered))
+        with pytest.raises(HomeRejected, match="not signed by this site, or was altered"):
+            require_consent(home, approved)
+
+
+def test_consent_to_one_study_does_not_serve_another(home: SiteHome, approved: StudyFile) -> None:
+    other = approved.model_copy(update={"rounds": 99})
+    home.study_folder(other.digest).mkdir(mode=0o700)
+    home.consent_path(other.digest).write_bytes(home.consent_path(approved.digest).read_bytes())
+    with pytest.raises(HomeRejected, match="consent to another study"):
+        require_consent(home, other)
+
+
+def test_consent_is_withdrawn_on_record(home: SiteHome, approved: StudyFile, identities: list[SiteIdentity]) -> None:
+    withdraw(home, approved, identities[0])
+    with pytest.raises(StudyRejected, match="has not approved"):
+        require_consent(home, approved)
+    with pytest.raises(StudyRejected, match="has not approved"):
+        withdraw(home, approved, identities[0])
+    assert kinds(home) == ["approved", "withdrawn"]
+
+
+def test_no_consent_without_a_ledger_to_write_it_in(
+    home: SiteHome, study: StudyFile, write_study: WriteStudy, identities: list[SiteIdentity]
+) -> None:
+    with SiteLedger(home.ledger_path, identities[0]), pytest.raises(LedgerRejected, match="held by another process"):
+        approve(home, write_study(study), identities[0])
+    assert not home.consent_path(study.digest).exists()
+
+
+def test_a_file_exchanged_while_it_is_approved(
+    home: SiteHome,
+    study: StudyFile,
+    write_study: WriteStudy,
+    identities: list[SiteIdentity],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    path = write_study(study)
+    honest = SiteHome.study_folder
+
+    def exchange(self: SiteHome, digest: str) -> Path:
+        write_study(study.model_copy(update={"rounds": 1000}))
+        return honest(self, digest)
+
+    monkeypatch.setattr(SiteHome, "study_folder", exchange)
+    with pytest.raises(StudyRejected, match="was changed while it was being approved"):
+        approve(home, path, identities[0])
+    assert not home.consent_path(study.digest).exists()

@@ -1,0 +1,105 @@
+"""A site's own model on new records: the study's columns, the site's own preparation, nothing else needed."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from secure_sapefl.deploy.errors import HomeRejected
+from secure_sapefl.deploy.own_model import own_sites, personal_model
+from secure_sapefl.deploy.predict import predict
+from secure_sapefl.deploy.site_data import load_site
+from secure_sapefl.deploy.site_home import SiteHome
+from secure_sapefl.deploy.site_state import SiteState
+from secure_sapefl.deploy.study_file import StudyFile
+from secure_sapefl.deploy.study_terms import StudyTerms
+from secure_sapefl.errors import BadInput
+from secure_sapefl.metrics import softmax
+
+PATIENTS = "age,sex,chol\n60,f,200\n30,m,\n"
+
+
+@pytest.fixture
+def terms(study: StudyFile) -> StudyTerms:
+    return StudyTerms.of(study)
+
+
+@pytest.fixture
+def theta(home: SiteHome, terms: StudyTerms) -> torch.Tensor:
+    """A personal model unlike the global one, saved as the site's state."""
+    theta = torch.from_numpy(np.random.default_rng(0).normal(size=terms.model.parameters).astype(np.float32))
+    home.study_folder(terms.file.digest).mkdir(mode=0o700)
+    SiteState(
+        study=terms.file.digest,
+        site="a",
+        absorbed=1,
+        answered=1,
+        theta_global=torch.zeros_like(theta),
+        own={"theta_personal": theta[None]},
+    ).save(home.state_path(terms.file.digest))
+    return theta
+
+
+@pytest.fixture
+def patients(tmp_path: Path) -> Path:
+    path = tmp_path / "patients.csv"
+    path.write_text(PATIENTS)
+    return path
+
+
+def test_it_is_the_personal_model_on_prepared_records(
+    home: SiteHome, terms: StudyTerms, theta: torch.Tensor, patients: Path
+) -> None:
+    found = predict(home, terms, patients)
+    inputs = torch.tensor([[0, 200 / 300 - 1, 1, 0], [-0.5, 0, 0, 1]], dtype=torch.float32)
+    expected = softmax(terms.model.outputs(theta[None], inputs[None])[0].numpy())
+    np.testing.assert_allclose(found.probabilities, expected, atol=1e-6)
+    assert found.names == ("1", "2")
+    assert found.chosen == tuple(("no", "yes")[k] for k in expected.argmax(1))
+    assert found.to_json()["absorbed_round"] == 1
+    assert found.to_json()["records"][0]["probabilities"].keys() == {"no", "yes"}
+
+
+def test_records_keep_their_names_and_a_label_is_not_looked_at(
+    home: SiteHome, terms: StudyTerms, theta: torch.Tensor, patients: Path
+) -> None:
+    plain = predict(home, terms, patients)
+    patients.write_text("patient,age,sex,chol,disease\nx7,60,f,200,\ny8,30,m,,nonsense\n")
+    named = predict(home, terms, patients, "patient")
+    assert named.names == ("x7", "y8")
+    np.testing.assert_array_equal(named.probabilities, plain.probabilities)
+
+
+def test_the_group_of_one_is_the_site_of_the_roster(home: SiteHome, terms: StudyTerms, theta: torch.Tensor) -> None:
+    sites = own_sites(terms, load_site(home.data_path, terms.file, "a"))
+    state = SiteState.load(home.state_path(terms.file.digest), study=terms.file.digest, site="a")
+    assert torch.equal(personal_model(terms, sites, state), theta)
+
+
+def test_before_the_first_round_there_is_no_model(home: SiteHome, terms: StudyTerms, patients: Path) -> None:
+    with pytest.raises(HomeRejected, match="has no model of study 'heart' yet"):
+        predict(home, terms, patients)
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        (PATIENTS.replace("chol", "c"), "no column 'chol'"),
+        (PATIENTS.replace("60", "600"), "column 'age', line 2: outside"),
+        ("id," + PATIENTS.replace("\n", "\n1,").removesuffix("1,"), "'id' is not in the study's schema"),
+    ],
+)
+def test_records_that_do_not_fit(
+    home: SiteHome, terms: StudyTerms, theta: torch.Tensor, patients: Path, text: str, told: str
+) -> None:
+    patients.write_text(text)
+    with pytest.raises(BadInput, match=told):
+        predict(home, terms, patients)
+
+
+def test_a_column_of_names_that_is_not_there(
+    home: SiteHome, terms: StudyTerms, theta: torch.Tensor, patients: Path
+) -> None:
+    with pytest.raises(BadInput, match="no column 'name'"):
+        predict(home, terms, patients, "name")

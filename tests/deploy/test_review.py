@@ -1,0 +1,161 @@
+"""A study against a policy: every line that does not fit is a conflict, and nothing else is."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sapefl_crypto import SiteIdentity
+from secure_sapefl.deploy.cost import cost_of
+from secure_sapefl.deploy.errors import PolicyConflict
+from secure_sapefl.deploy.plain_words import leaving
+from secure_sapefl.deploy.policy import TEMPLATE, Policy
+from secure_sapefl.deploy.review import Line, judge, review_site
+from secure_sapefl.deploy.site_home import SiteHome
+from secure_sapefl.deploy.study_file import StudyFile
+from secure_sapefl.deploy.study_terms import StudyTerms
+from secure_sapefl.errors import BadInput
+from secure_sapefl.privacy.events import Event
+from secure_sapefl.privacy.ledger_file import FileStore
+
+MakeStudy = Callable[..., StudyFile]
+PRIVATE = {"epsilon": 4, "delta": 1e-5}
+
+
+@pytest.fixture
+def policy(tmp_path: Path) -> Policy:
+    path = tmp_path / "policy.toml"
+    path.write_text(TEMPLATE)
+    return Policy.load(path)
+
+
+def event(**changed: Any) -> Event:
+    values = {"mechanism": "dp-sgd", "release": "update", "noise_multiplier": 1.0, "sample_rate": 0.2, "steps": 50}
+    return Event(**{**values, "round_index": 0, "study": "earlier", **changed})  # type: ignore[arg-type]
+
+
+def conflicts(lines: tuple[Line, ...]) -> list[str]:
+    return [line.topic for line in lines if line.verdict == "conflict"]
+
+
+def judged(study: StudyFile, policy: Policy, rows: int = 80, events: tuple[Event, ...] = ()) -> list[str]:
+    return conflicts(judge(StudyTerms.of(study), policy, rows, events))
+
+
+def test_a_modest_study_fits_the_template(study: StudyFile, policy: Policy) -> None:
+    assert judged(study, policy) == []
+
+
+@pytest.mark.parametrize(
+    ("study_change", "policy_change", "topics"),
+    [
+        ({}, {"methods": ("fedavg",)}, ["method"]),
+        ({}, {"peers_may_receive_model": False}, ["leaves: personal model"]),
+        ({"method": "fedavg"}, {"peers_may_receive_model": False}, []),
+        ({"privacy": None}, {}, ["differential privacy"]),
+        ({"privacy": None}, {"without_privacy": True}, []),
+        ({"privacy": None, "metrics": "exact"}, {"without_privacy": True}, ["leaves: test results"]),
+        ({"privacy": None, "metrics": "exact"}, {"without_privacy": True, "metrics_may_leave": True}, []),
+        ({}, {"max_epsilon_per_study": 3.9}, ["epsilon of this study"]),
+        ({}, {"max_delta_per_study": 1e-6}, ["delta of this study"]),
+        (
+            {"privacy": {"epsilon": 4, "delta": 0.02}},
+            {"max_delta_per_study": 0.5, "max_delta_lifetime": 0.5},
+            ["delta of this study"],
+        ),
+        ({"privacy": {**PRIVATE, "noise": "repeatable"}}, {}, ["noise"]),
+        ({"privacy": {**PRIVATE, "noise": "repeatable"}}, {"repeatable_noise": True}, []),
+        ({}, {"max_epsilon_lifetime": 3.0}, ["epsilon over all studies"]),
+        ({}, {"min_cohort": 4}, ["cohort"]),
+        ({}, {"min_effective_cohort": 3.5}, ["mixing"]),
+        ({}, {"max_share": 0.3}, ["largest share"]),
+        ({"participation": 0.3}, {}, ["cohort", "mixing", "largest share"]),
+        ({"batch_size": 81}, {}, ["records"]),
+    ],
+)
+def test_each_rule_finds_its_own_conflict(
+    make_study: MakeStudy,
+    policy: Policy,
+    study_change: dict[str, Any],
+    policy_change: dict[str, Any],
+    topics: list[str],
+) -> None:
+    values = {"privacy": PRIVATE, "min_cohort": 1, **study_change}
+    assert judged(make_study(**values), policy.model_copy(update=policy_change)) == topics
+
+
+def test_what_was_spent_before_counts(study: StudyFile, policy: Policy) -> None:
+    assert judged(study, policy, events=(event(steps=5),)) == []
+    assert judged(study, policy, events=(event(steps=5_000),)) == ["epsilon over all studies"]
+
+
+def test_this_studys_own_spending_is_not_counted_twice(study: StudyFile) -> None:
+    terms = StudyTerms.of(study).privacy()
+    assert terms is not None
+    fresh = cost_of(terms, 80, (), 1e-5)
+    begun = cost_of(terms, 80, [event(study=study.wire_name, steps=500)], 1e-5)
+    assert (fresh.spent_before, fresh.studies_before) == (0, 0)
+    assert begun == fresh
+    assert 0.98 * 4 < fresh.after <= 4
+
+
+def test_everything_a_message_holds_is_told(make_study: MakeStudy) -> None:
+    told = {part.field: part for part in leaving(StudyTerms.of(make_study(privacy=PRIVATE)))}
+    assert list(told) == ["participation", "update", "similarity_score", "theta_personal"]
+    assert all(told[name].noised for name in ("update", "similarity_score", "theta_personal"))
+    assert told["theta_personal"].size == 4 * 9026
+    assert told["update"].size == 3 * (4096 * 60 // 8 + 64)
+    plain = {part.field: part.noised for part in leaving(StudyTerms.of(make_study(method="fedavg")))}
+    assert plain == {"participation": False, "update": False, "similarity_score": False}
+
+
+def test_a_study_that_only_relays_sends_no_update(make_study: MakeStudy) -> None:
+    study = make_study(method="fedacs")
+    terms = StudyTerms.of(study)
+    if not terms.protocol.relay_only:
+        pytest.skip("fedacs is no longer a method that only relays")
+    assert [part.field for part in leaving(terms)] == ["participation", "theta_personal"]
+
+
+def test_a_site_reviews_with_its_own_data_and_ledger(home: SiteHome, study: StudyFile) -> None:
+    terms = StudyTerms.of(study)
+    review = review_site(home, terms)
+    assert review.conflicts == ()
+    review.require_no_conflict()
+    assert [line.verdict for line in review.lines[:3]] == ["ok", "note", "note"]
+    assert study.coordinator_keys.fingerprint in review.lines[1].says
+    with FileStore(home.privacy_path) as store:
+        store.load()
+        store.append([event(steps=5_000)])
+    spent = review_site(home, terms)
+    assert [line.topic for line in spent.conflicts] == ["epsilon over all studies"]
+    with pytest.raises(PolicyConflict, match="asks for more than the policy of 'a' allows, in 1 points") as caught:
+        spent.require_no_conflict()
+    assert caught.value.exit_code == 3
+    assert spent.to_json()["lines"][0] == {
+        "topic": "roster",
+        "says": "sites: a, b, c",
+        "verdict": "ok",
+        "policy": f"this site is a, key {home.public.fingerprint}",
+    }
+
+
+def test_a_roster_with_another_key_under_this_sites_name(
+    home: SiteHome, make_study: MakeStudy, identities: list[SiteIdentity]
+) -> None:
+    impostor = SiteIdentity.generate("a").public.to_text()
+    study = make_study(roster=[impostor, *(site.public.to_text() for site in identities[1:])], privacy=PRIVATE)
+    assert [line.topic for line in review_site(home, StudyTerms.of(study)).conflicts] == ["roster"]
+
+
+def test_data_that_does_not_fit_is_an_error_not_a_conflict(home: SiteHome, study: StudyFile) -> None:
+    home.data_path.write_text(home.data_path.read_text().replace("chol", "lohc"))
+    with pytest.raises(BadInput, match="no column 'chol'"):
+        review_site(home, StudyTerms.of(study))
+
+
+def test_means_taken_from_records_are_told(make_study: MakeStudy, policy: Policy) -> None:
+    schema = {"label": "y", "classes": ["n", "p"], "features": [{"name": "x"}], "scaling": "site"}
+    lines = judge(StudyTerms.of(make_study(privacy=PRIVATE, data=schema)), policy, 80, ())
+    assert [line.topic for line in lines][-1] == "preparation"

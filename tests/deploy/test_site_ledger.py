@@ -1,0 +1,302 @@
+"""The site's ledger: whatever somebody does to the two files is found, and a crash loses nothing that was written."""
+
+import hashlib
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sapefl_crypto import SiteIdentity
+from secure_sapefl.deploy import site_ledger
+from secure_sapefl.deploy.errors import LedgerRejected
+from secure_sapefl.deploy.ledger_lines import Entry, Event, Head, read_lines
+from secure_sapefl.deploy.site_ledger import LedgerFiles, SiteLedger
+from secure_sapefl.errors import BadInput, OutputFailed
+
+SITE = SiteIdentity.from_secret(b"SPID\x01" + bytes(range(64)) + b"north")
+EVENTS = [
+    Event(kind="approved", study="9f" * 32, note="heart"),
+    Event(kind="sent", study="9f" * 32, round_index=0, message="upload", size=7, digest="ab" * 32, epsilon=1.25),
+    Event(kind="checked", study="9f" * 32, round_index=0, checks={"tags": True, "cohort": False}, note="ünicode"),
+]
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    LedgerFiles(tmp_path / "ledger.jsonl").create(SITE)
+    return tmp_path / "ledger.jsonl"
+
+
+@pytest.fixture
+def written(path: Path) -> Path:
+    with SiteLedger(path, SITE) as ledger:
+        for event in EVENTS:
+            ledger.append(event)
+    return path
+
+
+def events(path: Path) -> list[Event]:
+    return [entry.event for entry in LedgerFiles(path).read(SITE.public).entries]
+
+
+def chain(count: int = 3) -> tuple[bytes, Head]:
+    """Content and head of a ledger, without files."""
+    head, content = Head(), b""
+    for k in range(count):
+        entry = Entry.after(head, EVENTS[k % 3], f"2026-01-0{k + 1}T00:00:00+00:00")
+        head, content = Head(lines=entry.number, digest=entry.digest), content + entry.to_line()
+    return content, head
+
+
+CONTENT, HEAD = chain()
+
+
+def test_what_was_written_is_read(written: Path) -> None:
+    assert events(written) == EVENTS
+    with SiteLedger(written, SITE) as ledger:
+        assert ledger.append(Event(kind="stopped")).number == 4
+    assert events(written) == [*EVENTS, Event(kind="stopped")]
+
+
+def test_a_line_is_json_a_person_can_read_and_nobody_else_may(written: Path) -> None:
+    line = json.loads(written.read_text().splitlines()[1])
+    assert (line["line"], line["kind"], line["message"], line["round_index"], line["epsilon"]) == (
+        2, "sent", "upload", 0, 1.25,
+    )  # fmt: skip
+    assert "note" not in line
+    for file in (written, written.with_suffix(".head")):
+        assert file.stat().st_mode & 0o777 == 0o600
+
+
+def test_known_answer() -> None:
+    """A change of format shows here: old ledgers must stay readable, also by other programs."""
+    content = b'{"line":1,"at":"2026-01-01T00:00:00+00:00","kind":"approved","study":"%s","note":"heart"}' % (
+        b"9f" * 32
+    )
+    digest = hashlib.sha256(hashlib.sha256(b"sapefl site ledger 1").digest() + content).hexdigest()
+    assert CONTENT.splitlines()[0] == content[:-1] + b',"chain":"%s"}' % digest.encode()
+
+
+@given(place=st.integers(0, len(CONTENT) - 1), byte=st.integers(0, 255))
+def test_any_changed_byte_is_found(place: int, byte: int) -> None:
+    altered = CONTENT[:place] + bytes([byte]) + CONTENT[place + 1 :]
+    if altered == CONTENT:
+        assert read_lines(altered, HEAD).head == HEAD
+        return
+    with pytest.raises(LedgerRejected, match=r"line [123] "):
+        read_lines(altered, HEAD)
+
+
+@given(place=st.integers(0, len(CONTENT)), more=st.binary(min_size=1, max_size=4))
+def test_bytes_put_in_are_found(place: int, more: bytes) -> None:
+    altered = CONTENT[:place] + more + CONTENT[place:]
+    if place == len(CONTENT) and b"\n" not in more:
+        assert read_lines(altered, HEAD).torn == more
+        return
+    with pytest.raises(LedgerRejected):
+        read_lines(altered, HEAD)
+
+
+@given(st.data())
+def test_lines_lost_moved_or_repeated_are_found(data: st.DataObject) -> None:
+    lines = CONTENT.splitlines(keepends=True)
+    picked = data.draw(st.lists(st.sampled_from(lines), max_size=5))
+    if picked == lines:
+        return
+    with pytest.raises(LedgerRejected):
+        read_lines(b"".join(picked), HEAD)
+
+
+@given(st.integers(0, len(CONTENT) - 1))
+def test_a_tail_cut_anywhere_is_found(length: int) -> None:
+    with pytest.raises(LedgerRejected, match="is missing, and all up to line 3"):
+        read_lines(CONTENT[:length], HEAD)
+
+
+def test_the_altered_line_is_named() -> None:
+    lines = CONTENT.splitlines(keepends=True)
+    for altered, told in [
+        ([lines[0], lines[1].replace(b"1.25", b"0.25"), lines[2]], "line 2 does not follow"),
+        ([lines[0], lines[1].replace(b'":1.25', b'": 1.25'), lines[2]], "line 2 does not follow"),
+        ([lines[0], b"nonsense\n", lines[2]], "line 2 is not an entry"),
+        ([lines[0], lines[2]], "line 2 does not follow"),
+        ([lines[1], lines[0], lines[2]], "line 1 does not follow"),
+        (lines[:2], "line 3 is missing"),
+        ([b"[]\n"], "line 1 is not an entry"),
+        ([b"\xff\n"], "line 1 is not an entry"),
+        ([], "line 1 is missing"),
+    ]:
+        with pytest.raises(LedgerRejected, match=told):
+            read_lines(b"".join(altered), HEAD)
+
+
+def test_a_chain_forged_without_the_key_is_found() -> None:
+    """Whoever can write files can compute digests; the signed head is what he cannot make."""
+    forged = Entry.after(HEAD, Event(kind="sent"), "2026-01-09T00:00:00+00:00")
+    once = CONTENT + forged.to_line()
+    assert read_lines(once, HEAD).head.lines == 4  # as after a crash between a line and its head
+    again = Entry.after(Head(lines=4, digest=forged.digest), Event(kind="sent"), "2026-01-09T00:00:00+00:00")
+    with pytest.raises(LedgerRejected, match="line 4 and those after it were added by somebody without"):
+        read_lines(once + again.to_line(), HEAD)
+    rewritten, _ = chain(2)
+    other = Entry.after(Head(lines=2, digest=json.loads(rewritten.splitlines()[1])["chain"]), Event(kind="sent"), "x")
+    with pytest.raises(LedgerRejected, match="line 3 is not the one the signed head names"):
+        read_lines(rewritten + other.to_line(), HEAD)
+
+
+@given(st.integers(0, 400), st.integers(0, 255))
+def test_the_head_cannot_be_changed(place: int, byte: int) -> None:
+    content = HEAD.to_bytes(SITE)
+    place %= len(content) - 1  # the final newline carries nothing
+    altered = content[:place] + bytes([byte]) + content[place + 1 :]
+    if altered == content:
+        return
+    try:
+        found = Head.from_bytes(altered, SITE.public)
+    except LedgerRejected:
+        return
+    assert found == HEAD  # another spelling of the same signed values, such as the base64 of unused bits
+
+
+def test_a_head_of_another_site_or_none_is_refused(written: Path) -> None:
+    head = written.with_suffix(".head")
+    other = SiteIdentity.generate("north")
+    with pytest.raises(LedgerRejected, match="not signed by 'north'"):
+        LedgerFiles(written).read(other.public)
+    head.unlink()
+    with pytest.raises(LedgerRejected, match="head of the ledger is missing"):
+        LedgerFiles(written).read(SITE.public)
+    with pytest.raises(LedgerRejected, match="head of the ledger is missing"):
+        SiteLedger(written, SITE)
+
+
+def test_a_ledger_that_was_removed_is_missed(written: Path) -> None:
+    written.unlink()
+    for read in (lambda: LedgerFiles(written).read(SITE.public), lambda: SiteLedger(written, SITE)):
+        with pytest.raises(LedgerRejected, match="line 1 is missing, and all up to line 3"):
+            read()
+
+
+def test_half_a_line_is_cut_off_and_that_is_recorded(written: Path) -> None:
+    with written.open("ab") as file:
+        file.write(b'{"line":4,"at"')
+    assert LedgerFiles(written).read(SITE.public).torn == b'{"line":4,"at"'
+    with SiteLedger(written, SITE):
+        pass
+    repaired = events(written)
+    assert repaired[:3] == EVENTS
+    assert (repaired[3].kind, repaired[3].size, len(repaired)) == ("repaired", 14, 4)
+
+
+def test_a_line_whose_head_was_not_signed_yet_is_kept(written: Path) -> None:
+    before = written.with_suffix(".head").read_bytes()
+    with SiteLedger(written, SITE) as ledger:
+        ledger.append(Event(kind="sent"))
+    written.with_suffix(".head").write_bytes(before)
+    with SiteLedger(written, SITE) as ledger:
+        assert ledger.head.lines == 4
+        ledger.append(Event(kind="sent"))
+    assert len(events(written)) == 5
+
+
+def test_one_process_at_a_time(written: Path) -> None:
+    with SiteLedger(written, SITE), pytest.raises(LedgerRejected, match="held by another process"):
+        SiteLedger(written, SITE)
+    with SiteLedger(written, SITE) as ledger:
+        assert len(LedgerFiles(written).read(SITE.public).entries) == ledger.head.lines
+
+
+def test_a_refused_ledger_is_not_kept_locked(written: Path) -> None:
+    content = written.read_bytes()
+    written.write_bytes(content[:-5])
+    with pytest.raises(LedgerRejected):
+        SiteLedger(written, SITE)
+    written.write_bytes(content)
+    with SiteLedger(written, SITE) as ledger:
+        assert ledger.head.lines == 3
+
+
+@pytest.mark.parametrize("fails", ["write", "fsync", "write_private"])
+def test_a_full_disk_lets_nothing_happen_and_loses_nothing(
+    written: Path, monkeypatch: pytest.MonkeyPatch, fails: str
+) -> None:
+    def full(*_: object) -> None:
+        if fails == "write_private":
+            raise OutputFailed("ledger.head cannot be written: no space left on device.")
+        raise OSError(28, "No space left on device")
+
+    with SiteLedger(written, SITE) as ledger:
+        with monkeypatch.context() as broken:
+            broken.setattr(site_ledger if fails == "write_private" else os, fails, full)
+            with pytest.raises(OutputFailed, match=r"(?i)no space left on device.*Nothing was sent"):
+                ledger.append(Event(kind="sent"))
+        assert events(written) == EVENTS
+        ledger.append(Event(kind="stopped"))
+    assert events(written) == [*EVENTS, Event(kind="stopped")]
+
+
+def test_a_really_full_disk() -> None:
+    if not Path("/dev/full").exists():
+        pytest.skip("this machine has no /dev/full")
+    with Path("/dev/full").open("wb", buffering=0) as full, pytest.raises(OSError, match="No space left"):
+        site_ledger._write_all(full.fileno(), b"x")
+
+
+WRITER = """
+import sys
+from pathlib import Path
+from sapefl_crypto import SiteIdentity
+from secure_sapefl.deploy.ledger_lines import Event
+from secure_sapefl.deploy.site_ledger import SiteLedger
+identity = SiteIdentity.from_secret(b"SPID\\x01" + bytes(range(64)) + b"north")
+with SiteLedger(Path(sys.argv[1]), identity) as ledger:
+    while True:
+        print(ledger.append(Event(kind="sent", note="x" * 300)).number, flush=True)
+"""
+
+
+def test_after_kill_9_every_line_that_was_promised_is_there(path: Path) -> None:
+    with subprocess.Popen([sys.executable, "-c", WRITER, path], stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        for _ in range(20):
+            process.stdout.readline()
+        os.kill(process.pid, signal.SIGKILL)
+        promised = [int(line) for line in process.stdout.read().split()] or [20]
+    with SiteLedger(path, SITE) as ledger:
+        assert ledger.head.lines in (promised[-1], promised[-1] + 1)
+    assert len(events(path)) >= promised[-1]
+
+
+@pytest.mark.parametrize("wrong", [{"kind": "guessed"}, {"kind": "sent", "epsilon": float("nan")}])
+def test_what_is_no_event(wrong: dict[str, object]) -> None:
+    with pytest.raises(BadInput):
+        Event(**wrong)  # type: ignore[arg-type]
+
+
+def test_a_symbolic_link_is_not_followed(path: Path, tmp_path: Path) -> None:
+    path.symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(OutputFailed, match="Cannot open"):
+        SiteLedger(path, SITE)
+
+
+def test_reading_between_two_writes_is_consistent(written: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A writer that comes between reading the head and reading the lines is noticed, and both are read again."""
+    honest, calls = site_ledger._bytes, []
+
+    def meanwhile(file: Path) -> bytes:
+        content = honest(file)
+        calls.append(file)
+        if len(calls) == 1:
+            with SiteLedger(written, SITE) as ledger:
+                ledger.append(Event(kind="sent"))
+                ledger.append(Event(kind="sent"))
+        return content
+
+    monkeypatch.setattr(site_ledger, "_bytes", meanwhile)
+    assert len(LedgerFiles(written).read(SITE.public).entries) == 5

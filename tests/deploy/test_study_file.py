@@ -1,0 +1,202 @@
+"""The study file: one identity, one signature, and nothing in it that is not covered by both."""
+
+import re
+import tomllib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import tomli_w
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sapefl_crypto import SiteIdentity
+from secure_sapefl.config import Config
+from secure_sapefl.deploy.errors import StudyRejected
+from secure_sapefl.deploy.study_file import StudyFile, parse_study, read_study, require_expected, signed_text
+from secure_sapefl.errors import BadInput
+
+MakeStudy = Callable[..., StudyFile]
+
+
+def test_what_was_signed_comes_back(study: StudyFile, write_study: Callable[[StudyFile], Path]) -> None:
+    found = read_study(write_study(study))
+    assert found == study
+    assert found.digest == study.digest
+    assert found.sites == ("a", "b", "c")
+
+
+def test_comments_and_layout_do_not_matter_every_value_does(
+    study: StudyFile, coordinator: SiteIdentity, make_study: MakeStudy
+) -> None:
+    values = tomllib.loads(signed_text(study, coordinator))
+    shuffled = dict(sorted(values.items(), reverse=True))
+    assert parse_study(tomllib.loads("# hello\n" + tomli_w.dumps(shuffled)), "file").digest == study.digest
+    others = [make_study(seed=1), make_study(name="heart2"), make_study(lr=0.051), make_study(largest_site=101)]
+    assert len({one.digest for one in (study, *others)}) == 5
+
+
+def test_the_name_on_the_wire_holds_name_and_digest(study: StudyFile) -> None:
+    assert study.wire_name == f"heart:{study.digest}"
+    assert re.fullmatch("[0-9a-f]{64}", study.digest)
+
+
+def leaves(values: Any, place: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    if isinstance(values, dict):
+        return [leaf for key, value in values.items() for leaf in leaves(value, (*place, key))]
+    if isinstance(values, list):
+        return [leaf for key, value in enumerate(values) for leaf in leaves(value, (*place, key))]
+    return [place]
+
+
+def changed(value: Any) -> Any:
+    match value:
+        case bool():
+            return not value
+        case int() | float():
+            return value + 1
+        case _:
+            return value + "x"
+
+
+@settings(max_examples=60)
+@given(data=st.data())
+def test_no_value_can_be_changed_after_signing(data: st.DataObject, study_values: dict[str, Any]) -> None:
+    coordinator = SiteIdentity.from_secret(b"SPID\x01" + bytes(range(100, 164)) + b"coordinator")
+    study = StudyFile.read({**study_values, "privacy": {"epsilon": 4, "delta": 1e-5}}, "the study")
+    values = tomllib.loads(signed_text(study, coordinator))
+    *path, last = data.draw(st.sampled_from(leaves(values)))
+    inner = values
+    for key in path:
+        inner = inner[key]
+    inner[last] = changed(inner[last])
+    with pytest.raises(StudyRejected):
+        parse_study(values, "file")
+
+
+def test_a_value_cannot_be_removed_or_added(study: StudyFile, coordinator: SiteIdentity) -> None:
+    values = tomllib.loads(signed_text(study, coordinator))
+    for key in ("privacy", "rounds", "signature", "roster"):
+        with pytest.raises(StudyRejected):
+            parse_study({name: value for name, value in values.items() if name != key}, "file")
+    with pytest.raises(StudyRejected, match="Did you mean 'rounds'"):
+        parse_study({**values, "round": 3}, "file")
+
+
+def test_somebody_elses_signature_does_not_count(study: StudyFile, identities: list[SiteIdentity]) -> None:
+    with pytest.raises(StudyRejected, match="sign with the other one"):
+        signed_text(study, identities[0])
+    forger = SiteIdentity.generate("coordinator")
+    theirs = tomllib.loads(signed_text(study.model_copy(update={"coordinator": forger.public.to_text()}), forger))
+    with pytest.raises(StudyRejected, match="does not hold"):
+        parse_study({**theirs, "coordinator": study.coordinator}, "file")
+
+
+def test_a_changed_copy_has_another_digest(study: StudyFile) -> None:
+    copy = study.model_copy(update={"seed": study.seed + 1})
+    assert copy.digest != study.digest
+
+
+def test_a_study_of_another_release_is_not_run(make_study: MakeStudy, write_study: Callable[[StudyFile], Path]) -> None:
+    assert read_study(write_study(make_study(package="0.1.7"))).package == "0.1.7"
+    with pytest.raises(StudyRejected, match=r"made for secure-sapefl 9\.0"):
+        read_study(write_study(make_study(package="9.0.0")))
+
+
+def test_the_signature_must_be_one(study: StudyFile, coordinator: SiteIdentity) -> None:
+    values = tomllib.loads(signed_text(study, coordinator))
+    for bad in ("not base64!", "", 7):
+        with pytest.raises(StudyRejected):
+            parse_study({**values, "signature": bad}, "file")
+
+
+def renamed(identity: SiteIdentity, name: bytes) -> str:
+    return SiteIdentity.from_secret(identity.export_secret()[: 5 + 64] + name).public.to_text()
+
+
+def with_foreign_sealing(identity: SiteIdentity, other: SiteIdentity, name: bytes) -> str:
+    secret = b"SPID\x01" + identity.export_secret()[5:37] + other.export_secret()[37:69] + name
+    return SiteIdentity.from_secret(secret).public.to_text()
+
+
+def test_every_name_and_key_of_a_roster_is_there_once(
+    make_study: MakeStudy, identities: list[SiteIdentity], coordinator: SiteIdentity
+) -> None:
+    a, b, _ = identities
+    ours = a.public.to_text()
+    fresh = SiteIdentity.generate("z")
+    for other, what in [
+        (ours, "name"),
+        (SiteIdentity.generate("A").public.to_text(), "name"),
+        (renamed(a, b"again"), "signing key"),
+        (with_foreign_sealing(fresh, a, b"again"), "sealing key"),
+    ]:
+        with pytest.raises(BadInput, match=f"have the same {what}"):
+            make_study(roster=[ours, b.public.to_text(), other])
+    for twin in (coordinator.public.to_text(), renamed(coordinator, b"d")):
+        with pytest.raises(BadInput, match="'coordinator' and"):
+            make_study(roster=[ours, twin])
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        ({"name": "../heart"}, "beginning with a letter"),
+        ({"name": ""}, "name = ''"),
+        ({"purpose": "a\nb"}, "one line"),
+        ({"roster": []}, "roster"),
+        ({"roster": ["sapefl-site-v1:a:zzz:0000-0000"]}, "roster"),
+        ({"coordinator": "me"}, "not a site's public key"),
+        ({"rounds": 0}, "rounds = 0"),
+        ({"participation": 1.5}, "participation"),
+        ({"lr": float("nan")}, "lr"),
+        ({"min_cohort": 4}, "no round could ever count"),
+        ({"protection": {"max_clients": 2}}, "planned for 2"),
+        ({"protection": {}}, "max_clients"),
+        ({"privacy": {"epsilon": 4}}, "delta"),
+        ({"privacy": {"epsilon": 4, "delta": 2}}, "delta"),
+        ({"privacy": {"epsilon": 4, "delta": 1e-5}, "metrics": "exact"}, "outside the privacy budget"),
+        ({"data": {"kind": "audio"}}, "kind = 'audio'"),
+        ({"data": 3}, "data"),
+        ({"round_deadline": 0}, "round_deadline"),
+    ],
+)
+def test_what_is_no_study_is_named(make_study: MakeStudy, change: dict[str, Any], told: str) -> None:
+    with pytest.raises(BadInput, match=told):
+        make_study(**change)
+
+
+def test_the_simulator_gets_the_very_same_study(make_study: MakeStudy) -> None:
+    terms = {"epsilon": 3, "delta": 1e-6, "clip": 0.5, "score_fraction": 0.2, "noise": "repeatable"}
+    study = make_study(privacy=terms, participation=0.6, peers_per_client=1, options={"influence": 0.25}, seed=7)
+    assert study.config() == Config(
+        dataset="study", method="sapefl", clients=3, rounds=2, participation=0.6, partition="natural", seed=7,
+        local_epochs=1, protection="ckks", peers_per_client=1, dp_epsilon=3, dp_delta=1e-6, dp_clip=0.5,
+        dp_score_fraction=0.2, options={"influence": 0.25},
+    )  # fmt: skip
+    assert make_study().config().dp_epsilon is None
+    assert make_study(privacy={"epsilon": 3, "delta": 1e-6}).config().dp_secure_noise
+
+
+def test_a_site_has_its_place(study: StudyFile) -> None:
+    assert [study.index(name) for name in "abc"] == [0, 1, 2]
+    with pytest.raises(StudyRejected, match="'d' is not on the roster of 'heart': a, b, c"):
+        study.index("d")
+
+
+def test_what_somebody_was_told_of_is_required(study: StudyFile) -> None:
+    require_expected(study, fingerprint=study.coordinator_keys.fingerprint.upper(), digest=study.digest[:8])
+    with pytest.raises(StudyRejected, match="over a channel you trust"):
+        require_expected(study, fingerprint="0000-0000")
+    with pytest.raises(StudyRejected, match="or another version"):
+        require_expected(study, digest="ffff0000ffff")
+
+
+@pytest.mark.parametrize("content", [b"\xff\xfe", b"name = ", b""])
+def test_a_file_that_is_no_toml(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "study.toml").write_bytes(content)
+    with pytest.raises(BadInput):
+        read_study(tmp_path / "study.toml")
+    with pytest.raises(BadInput, match="No such file"):
+        read_study(tmp_path / "none.toml")
