@@ -54,6 +54,7 @@ class Config(Settings):
     dataset: str = "synthetic"
     method: str = "sapefl"
     clients: int | None = Field(None, ge=1)
+    late_clients: int = Field(0, ge=0)
     rounds: int = Field(10, ge=1)
     participation: float = Field(0.7, gt=0, le=1)
     partition: Partition | None = None

@@ -20,6 +20,9 @@ def simulate(
     dataset: Annotated[str | None, typer.Option(help="A registered name, or a path to an .npz or .csv file.")] = None,
     method: Annotated[str | None, typer.Option(help="See `secure-sapefl methods`.")] = None,
     clients: Annotated[int | None, typer.Option(help="Sites; by default all natural groups, else 20.")] = None,
+    late_clients: Annotated[
+        int | None, typer.Option(help="Of these, the last N join after training, by one round. [default: 0]")
+    ] = None,
     rounds: Annotated[int | None, typer.Option(help="Rounds of training. [default: 10]")] = None,
     participation: Annotated[float | None, typer.Option(help="Share of sites in a round. [default: 0.7]")] = None,
     partition: Annotated[str | None, typer.Option(help="natural, dirichlet, iid or clustered.")] = None,
@@ -79,6 +82,8 @@ def simulate(
 
     `secure-sapefl simulate --dp-epsilon 4 --dp-delta 1e-5`
 
+    `secure-sapefl simulate --late-clients 2`
+
     `secure-sapefl simulate --rounds 50 --live`
 
     `secure-sapefl simulate --resume runs/mine`
@@ -89,6 +94,7 @@ def simulate(
         dataset=dataset,
         method=method,
         clients=clients,
+        late_clients=late_clients,
         rounds=rounds,
         participation=participation,
         partition=partition,

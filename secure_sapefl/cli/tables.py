@@ -42,6 +42,8 @@ def _rows(summary: dict[str, Any]) -> list[tuple[str, str]]:
         ),
         ("seconds", f"{seconds['total']:.1f} in all: " + ", ".join(f"{k} {v:.1f}" for v, k in slowest)),
     ]
+    if summary.get("late_clients"):
+        rows.append(("late sites, accuracy", _late(summary["late_clients"])))
     if summary["privacy"]:
         rows.append(("differential privacy", _privacy(summary["privacy"])))
     if summary["skipped_rounds"] and sizes["up_per_client_round"]:
@@ -50,6 +52,21 @@ def _rows(summary: dict[str, Any]) -> list[tuple[str, str]]:
         names = sorted({r["site"] for r in summary["refused"]})
         rows.append(("left out", f"{len(summary['refused'])} times: {', '.join(names)}"))
     return rows
+
+
+def _late(late: dict[str, Any]) -> str:
+    beside = {
+        "as long alone": "local_only",
+        "the global model": "global_model",
+        "it, trained as long": "global_fine_tuned",
+    }
+    others = ", ".join(f"{_mean(late[key])} {name}" for name, key in beside.items() if late[key])
+    count = len(late["names"])
+    return f"{_mean(late)} after one round ({count} {'site' if count == 1 else 'sites'}); {others}"
+
+
+def _mean(scores: dict[str, Any]) -> str:
+    return f"{scores['accuracy']['mean']:.4f}"
 
 
 def _privacy(privacy: dict[str, Any]) -> str:

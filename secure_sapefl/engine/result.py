@@ -96,6 +96,7 @@ class Result:
     rounds: tuple[RoundRecord, ...]
     similarity_matrix: list[list[float | None]] = field(default_factory=list)
     privacy: Mapping[str, Any] | None = None
+    late_clients: Mapping[str, Any] | None = None  # how those did who joined after the last round
 
     @property
     def accuracy(self) -> Spread:
@@ -135,6 +136,7 @@ class Result:
             "bytes": {**mean.to_json(), "update_bytes_per_parameter": mean.update / self.parameters},
             "seconds": self.seconds(),
             "privacy": None if self.privacy is None else dict(self.privacy),
+            "late_clients": None if self.late_clients is None else dict(self.late_clients),
             "skipped_rounds": self.skipped_rounds,
             "refused": [
                 {"round": record.round_index, "site": r.site, "reason": r.reason}

@@ -76,6 +76,10 @@ class RunFolder:
             write_whole(self._rounds, "".join(line + "\n" for line in lines).encode())
         return records, saved["tensors"]
 
+    def late_clients(self) -> dict[str, Any] | None:
+        """How late sites did, where the run has got so far: they join once, and would have to pay again."""
+        return summary_of(self.path).get("late_clients") if (self.path / "summary.json").is_file() else None
+
     def _damaged(self, what: str) -> BadInput:
         return BadInput(f"{self.path} is damaged ({what}); this run cannot go on. Start it again with another --out.")
 

@@ -6,7 +6,7 @@ and is handed frames, sealed models and names; the key stays with the sites' hal
 
 import time
 from collections.abc import Callable, Sequence
-from contextlib import closing
+from contextlib import closing, nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -20,6 +20,7 @@ from secure_sapefl.algorithms.registry import algorithm as find_algorithm
 from secure_sapefl.config import Config
 from secure_sapefl.data import Federation, Progress, build_federation, no_progress, private_options
 from secure_sapefl.engine.device import cpu_threads, group_size, make_trainer, resolve_device
+from secure_sapefl.engine.late import LateSites, divided
 from secure_sapefl.engine.privacy import privacy_for
 from secure_sapefl.engine.protection import protection_for
 from secure_sapefl.engine.result import Result, RoundRecord, Traffic, versions
@@ -72,7 +73,7 @@ class Simulation:
         self._algorithm = find_algorithm(config.method)
         self._options = self._algorithm.options.read(config.options, f"options of {config.method}")
         self._device = resolve_device(config.device)
-        self._federation = federation or federation_of(config)
+        self._federation, late = divided(federation or federation_of(config), config.late_clients)
         self._tamper = tamper or (lambda answer, _: answer)
         model = build_model(self._federation.shape, self._federation.classes, config.model)
         trainer = make_trainer(config.engine, model, self._device)
@@ -96,6 +97,11 @@ class Simulation:
             self._study.name,
             learned=self._federation.learned,
         )
+        self._late = (
+            None
+            if late is None
+            else LateSites(late, self._algorithm, self._options, trainer, config, self._device, self._study)
+        )
         self._codec = self._protection.codec()
         self._relayed: dict[SiteId, SealedModel] = {}
         self._server = Server(self._study, self._protection.adders(self._study), self._relayed)
@@ -105,12 +111,18 @@ class Simulation:
         self._records: list[RoundRecord] = []
         self._log = SimilarityLog(len(self._sites.names))
         options = self._options.model_dump(mode="json", exclude_none=True)
-        resolved = {"clients": len(self._sites.names), "options": options, "data_options": data_options_of(config)}
+        clients = len(self._sites.names) + config.late_clients
+        resolved = {"clients": clients, "options": options, "data_options": data_options_of(config)}
         self.config = config.model_copy(update=resolved)
 
     def run(self, folder: RunFolder | None = None, on_round: OnRound | None = None) -> Result:
-        """Every round that is left. Afterwards the sites' ledgers are closed, and the study is over."""
-        with cpu_threads(self.config.threads), self._protection.protector() as protector, closing(self._privacy):
+        """Every round that is left, then those who come late. Afterwards the ledgers are closed, and the study over."""
+        with (
+            cpu_threads(self.config.threads),
+            self._protection.protector() as protector,
+            closing(self._privacy),
+            self._late or nullcontext(),
+        ):
             for round_index in range(len(self._records), self.config.rounds):
                 record = self._round(round_index, protector)
                 self._records.append(record)
@@ -118,7 +130,8 @@ class Simulation:
                     folder.save_round(record, self._tensors())
                 if on_round is not None:
                     on_round(record)
-        result = self._result()
+            late_clients = None if self._late is None else self._join(self._late, folder)
+        result = self._result(late_clients)
         if folder is not None:
             folder.finish(result)
         return result
@@ -227,7 +240,12 @@ class Simulation:
             self._server.refuse(refusal.site, refusal.reason)
         return owners, peers
 
-    def _result(self) -> Result:
+    def _join(self, late: LateSites, folder: RunFolder | None) -> dict[str, Any]:
+        """Late sites join once: a run that had ended knows how they did."""
+        known = None if folder is None else folder.late_clients()
+        return known or late.join(self._theta_global, self._relayed, self._codec, self._group_size)
+
+    def _result(self, late_clients: dict[str, Any] | None) -> Result:
         config = self.config
         facts = {
             "method": config.method,
@@ -249,6 +267,7 @@ class Simulation:
             rounds=tuple(self._records),
             similarity_matrix=self._log.to_json(),
             privacy=self._privacy.summary(),
+            late_clients=late_clients,
         )
 
 

@@ -41,7 +41,8 @@ class Cell:
         """Everything the result depends on; where the data lies is replaced by what it is."""
         method = algorithm(self.config.method)
         options = method.options.read(self.config.options, f"options of {method.name}").model_dump(mode="json")
-        config = self.config.model_dump(mode="json", exclude={"data_dir"}) | {"options": options}
+        unsaid = {"data_dir"} if self.config.late_clients else {"data_dir", "late_clients"}
+        config = self.config.model_dump(mode="json", exclude=unsaid) | {"options": options}
         return {
             "version": __version__,
             "config": config,

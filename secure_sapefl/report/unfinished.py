@@ -10,6 +10,7 @@ import torch
 from secure_sapefl.config import Config
 from secure_sapefl.data import Federation
 from secure_sapefl.engine.device import resolve_device
+from secure_sapefl.engine.late import divided
 from secure_sapefl.engine.result import Result, RoundRecord, versions
 from secure_sapefl.engine.similarity_log import SimilarityLog
 from secure_sapefl.models import build_model
@@ -21,6 +22,7 @@ Facts = Mapping[str, Any]
 
 def facts_of(config: Config, federation: Federation) -> Facts:
     """What is known of a run before its first round and stands in no file of its folder until the last."""
+    federation, _ = divided(federation, config.late_clients)
     return {
         "method": config.method,
         "dataset": config.dataset,

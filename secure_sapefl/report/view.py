@@ -11,6 +11,7 @@ from secure_sapefl.report.budget import BudgetView, budget_of
 from secure_sapefl.report.charts import charts_of
 from secure_sapefl.report.drawing import Chart, to_svg
 from secure_sapefl.report.interval import bootstrap_difference, bootstrap_mean
+from secure_sapefl.report.late import LateView, late_of
 from secure_sapefl.report.phases import PhaseRow, phases
 from secure_sapefl.report.run import Run, printable
 from secure_sapefl.report.who_sees import Sight, who_sees_what
@@ -61,6 +62,7 @@ class RunView:
     sights: tuple[Sight, ...]
     phases: tuple[PhaseRow, ...]
     budget: BudgetView | None
+    late: LateView | None
 
 
 def view_of(run: Run, anchor: str) -> RunView:
@@ -68,12 +70,13 @@ def view_of(run: Run, anchor: str) -> RunView:
         run=run,
         anchor=anchor,
         pictures={chart.name: picture(chart, anchor) for chart in charts_of(run)},
-        headlines=_headlines(run),
-        facts=_facts(run),
-        sites=_sites(run),
+        headlines=headlines_of(run),
+        facts=facts_of(run),
+        sites=sites_of(run),
         sights=who_sees_what(run),
         phases=phases(run),
         budget=budget_of(run),
+        late=late_of(run),
     )
 
 
@@ -82,7 +85,7 @@ def picture(chart: Chart, anchor: str) -> Picture:
     return Picture(chart, Markup(to_svg(chart, f"{anchor}-{chart.name}")))  # noqa: S704 - see above
 
 
-def _headlines(run: Run) -> tuple[Headline, ...]:
+def headlines_of(run: Run) -> tuple[Headline, ...]:
     own, everywhere = run.last.personal, run.last.everywhere
     accuracy, auc = bootstrap_mean(own.accuracy.per_client), bootstrap_mean(own.auc.per_client)
     found = [
@@ -99,7 +102,7 @@ def _headlines(run: Run) -> tuple[Headline, ...]:
     return tuple(found)
 
 
-def _facts(run: Run) -> tuple[tuple[str, str], ...]:
+def facts_of(run: Run) -> tuple[tuple[str, str], ...]:
     summary = run.summary
     protection = _SILENT if run.silent else PROTECTION[summary["protection"]]
     return (
@@ -114,7 +117,7 @@ def _facts(run: Run) -> tuple[tuple[str, str], ...]:
     )
 
 
-def _sites(run: Run) -> tuple[SiteRow, ...]:
+def sites_of(run: Run) -> tuple[SiteRow, ...]:
     left_out = Counter(refusal.site for record in run.rounds for refusal in record.refusals)
     own, everywhere = run.last.personal, run.last.everywhere.accuracy.per_client
     return tuple(

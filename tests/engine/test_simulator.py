@@ -24,7 +24,7 @@ CONTRACT: dict[str, set[str] | None] = {
     "seconds": {"total", "local", "similarity", "personal", "encrypt", "aggregate", "decrypt", "evaluate"},
     "skipped_rounds": None, "parameters": None,
 }  # fmt: skip
-BESIDES = {"source", "partition", "client_names", "client_rows", "refused", "similarity_matrix"}
+BESIDES = {"source", "partition", "client_names", "client_rows", "refused", "similarity_matrix", "late_clients"}
 
 
 def test_the_summary_keeps_its_contract(whole: tuple[Path, Result]) -> None:

@@ -1,0 +1,161 @@
+"""Sites that join after training: one round against what the study has left behind, and whether it paid.
+
+A late site starts from the global model. It is invited like any other, with the sealed models of existing peers, and
+runs the method's own round; what it would send is protected, measured and dropped, so nothing of it reaches the others.
+A method whose sites keep nothing between rounds (FedAvg, with or without fine-tuning, Per-FedAvg) has no round to run:
+the site takes the global model and makes its own of it. In a private study a late site has a ledger like everybody and
+plans for the one round it is here for.
+
+It is held against what it could have had without joining: the same number of epochs alone, the global model as it is,
+and the global model trained that many epochs further.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Self
+
+import torch
+from torch import Tensor
+
+from sapefl_crypto.errors import CryptoError
+from secure_sapefl.algorithms import fedavg_ft
+from secure_sapefl.algorithms.base import Algorithm, Homomorphic, Peers
+from secure_sapefl.algorithms.releases import NotPrivate
+from secure_sapefl.config import Config, Settings
+from secure_sapefl.data import Federation
+from secure_sapefl.engine.privacy import privacy_for
+from secure_sapefl.engine.sites import Sites
+from secure_sapefl.errors import BadInput
+from secure_sapefl.metrics import Scores
+from secure_sapefl.protocol.answer import Answer, protect
+from secure_sapefl.protocol.codec import Codec
+from secure_sapefl.protocol.messages import Invitation, Refusal, SealedModel, SiteId
+from secure_sapefl.protocol.site import open_peers, run_round
+from secure_sapefl.protocol.study import Study
+from secure_sapefl.stopwatch import Stopwatch
+from secure_sapefl.training.trainer import Trainer
+
+
+def divided(federation: Federation, late: int) -> tuple[Federation, Federation | None]:
+    """Those who train, and the last ``late`` sites, who come when they are done."""
+    if late == 0:
+        return federation, None
+    count = len(federation.clients)
+    if late >= count:
+        raise BadInput(f"--late-clients is {late} and there are {count} sites: at least one has to train before them.")
+    now, then = federation.clients[:-late], federation.clients[-late:]
+    return replace(federation, clients=now), replace(federation, clients=then)
+
+
+def epochs_of(algorithm: Algorithm, options: Settings, local_epochs: int) -> int:
+    """How long a site trains in a round of the method, all its trainings together; at least E."""
+    if isinstance(algorithm.releases, NotPrivate):
+        return local_epochs
+    trainings = algorithm.releases(options, local_epochs).trainings
+    return max(local_epochs, sum(training.epochs for training in trainings))
+
+
+class LateSites:
+    def __init__(
+        self,
+        federation: Federation,
+        algorithm: Algorithm,
+        options: Settings,
+        trainer: Trainer,
+        config: Config,
+        device: torch.device,
+        study: Study,
+    ) -> None:
+        self._algorithm, self._options, self._study, self._round = algorithm, options, study, config.rounds
+        self._epochs = epochs_of(algorithm, options, config.local_epochs)
+        self._sites = Sites(federation, algorithm, options, trainer, config, device)
+        as_long = fedavg_ft.FineTuningOptions(epochs=self._epochs)
+        self._alone = Sites(federation, fedavg_ft.ALGORITHM, as_long, trainer, config, device)
+        once = config.model_copy(update={"rounds": 1, "participation": 1.0})
+        try:
+            self._privacy = privacy_for(once, algorithm, options, self._sites, study.name, learned=federation.learned)
+        except BadInput as error:
+            raise BadInput(f"Of the late sites: {error}") from None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._privacy.close()
+
+    def join(
+        self, theta_global: Tensor, relayed: Mapping[SiteId, SealedModel], codec: Codec, group_size: int
+    ) -> dict[str, Any]:
+        """`summary.json`'s ``late_clients``."""
+        model = theta_global[: self._sites.theta_initial.numel()]
+        self._sites.state = self._algorithm.initial_state(model.cpu(), len(self._sites.names))
+        invitations = self._invitations(relayed)
+        refusals: list[Refusal] = []
+        sent = self._joined(invitations, theta_global, codec, group_size, refusals) if self._sites.state else []
+        own, everywhere = self._sites.evaluate(theta_global, self._round, group_size)
+        local, _ = self._alone.evaluate(self._sites.theta_initial, self._round, group_size)
+        tuned, _ = self._alone.evaluate(model, self._round, group_size)
+        trained = self._algorithm.homomorphic is Homomorphic.WEIGHTED_SUM  # otherwise there is no global model
+        return {
+            "names": list(self._sites.names),
+            "rows": list(self._sites.sizes),
+            "epochs": self._epochs,
+            "peers": [len(invitation.peers) for invitation in invitations],
+            **_scores(own),
+            "local_only": _scores(local),
+            "global_model": _scores(everywhere) if trained else None,
+            "global_fine_tuned": _scores(tuned) if trained else None,
+            "bytes": {
+                "up": sum(sent) / len(self._sites.names),
+                "down": sum(invitation.size for invitation in invitations) / len(invitations),
+            },
+            "privacy": self._privacy.summary(),
+            "refused": [{"site": refusal.site, "reason": refusal.reason} for refusal in refusals],
+        }
+
+    def _invitations(self, relayed: Mapping[SiteId, SealedModel]) -> list[Invitation]:
+        """As the server would address them: a late site stands behind the study's roster."""
+        roster = self._study.sites
+        candidates = tuple(c for c, name in enumerate(roster) if name in relayed)
+        found = []
+        for place, name in enumerate(self._sites.names, start=len(roster)):
+            peers = [roster[j] for j in self._study.peers_of(place, self._round, candidates)]
+            models = tuple(relayed[peer] for peer in peers)
+            found.append(Invitation(site=name, round_index=self._round, peers=tuple(peers), models=models))
+        return found
+
+    def _joined(
+        self,
+        invitations: Sequence[Invitation],
+        theta_global: Tensor,
+        codec: Codec,
+        group_size: int,
+        refusals: list[Refusal],
+    ) -> list[int]:
+        """Every late site's round, of whom can pay for it; the bytes each would send."""
+        sites, names, sent = self._sites, self._sites.names, []
+        _, peers, bad = open_peers(invitations, sites.theta_initial, codec, self._study.name)
+        if not self._algorithm.relays_models:
+            peers = Peers.nobody(len(names), sites.theta_initial)
+        admitted, unpaid = self._privacy.admit(self._round, range(len(names)))
+        refusals += (*bad, *unpaid)
+        for part in sites.groups(admitted, group_size):
+            group = sites.group(part, theta_global, self._round, peers.of(part), Stopwatch())
+            result = run_round(
+                self._algorithm, self._options, self._privacy.protect(group, part), [names[c] for c in part]
+            )
+            sites.keep(part, result)
+            refusals += result.refusals
+            sent += [self._size(answer, codec, refusals) for answer in result.answers]
+        return sent
+
+    def _size(self, answer: Answer, codec: Codec, refusals: list[Refusal]) -> int:
+        try:
+            return protect(answer, codec, self._study.name, self._round).size
+        except CryptoError as error:  # the site itself would refuse to send, for instance an update outside the bound
+            refusals.append(Refusal(answer.site, str(error)))
+            return 0
+
+
+def _scores(scores: Scores) -> dict[str, Any]:
+    return {"accuracy": scores.accuracy.to_json(), "auc": scores.auc.to_json()}
