@@ -159,10 +159,10 @@ def deploy(tmp_path: Path) -> Iterator[Deploy]:
     """``deploy({"north": csv, …}, rounds=2)``: everything a study needs before its processes start."""
     made: list[Deployment] = []
 
-    def build(data: dict[str, Path], *, tls: bool = True, admitted: bool = True, **fields: Any) -> Deployment:
+    def build(files: dict[str, Path], *, tls: bool = True, admitted: bool = True, **fields: Any) -> Deployment:
         folder = tmp_path / f"d{len(made)}"
         folder.mkdir()
-        identities = {site: SiteIdentity.generate(site) for site in data}
+        identities = {site: SiteIdentity.generate(site) for site in files}
         coordinator = SiteIdentity.generate("coordinator")
         write_key(folder / "coordinator.key", identity_record(coordinator))
         defaults: dict[str, Any] = {
@@ -174,7 +174,7 @@ def deploy(tmp_path: Path) -> Iterator[Deploy]:
             "local_epochs": 1,
             "largest_site": 1000,
             "round_deadline": 120.0,
-            "protection": {"max_clients": len(data)},
+            "protection": {"max_clients": len(files)},
             "data": table_schema(),
         }
         file = StudyFile(**(defaults | fields))
@@ -184,7 +184,7 @@ def deploy(tmp_path: Path) -> Iterator[Deploy]:
         cohort = cohort_record(secret, study=file.name, parameters={})
         (folder / "nodes").mkdir()
         for site, identity in identities.items():
-            home = SiteHome.create(folder / site, identity, data[site], loose_policy())
+            home = SiteHome.create(folder / site, identity, files[site], loose_policy())
             write_key(folder / f"{site}.sealed", seal_copy(cohort, identity.public))
             home.take_cohort_key(folder / f"{site}.sealed", str(cohort.about["fingerprint"]))
             approve(home, folder / "study.toml", identity)

@@ -1,0 +1,190 @@
+"""The server's side without a network: who is asked what, when a round ends, and what a restart remembers."""
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from secure_sapefl.deploy.server_state import ServerState, StateBusy, is_held, read_status
+from secure_sapefl.deploy.wire import ToServer, read_to_site, write_to_server
+from secure_sapefl.errors import BadInput
+
+World = Callable[..., Any]
+
+
+def models(deployed: Any) -> dict[str, Any]:
+    return {name: agent.state.theta_global.numpy() for name, agent in deployed.agents.items()}
+
+
+def test_a_round_ends_at_its_deadline_with_whoever_came(world: World) -> None:
+    deployed = world(rounds=1)
+    deployed.start_all()
+    deployed.run("west", until=lambda server: server.round_index == 1)
+    outcome = deployed.state.outcome(0)
+    assert {name for name, _ in outcome.weights} == {"north", "east", "south"}
+    assert [(r.site, "deadline" in r.reason) for r in outcome.refusals] == [("west", True)]
+
+
+def test_with_too_few_the_round_stays_open_and_costs_nobody_a_second_release(world: World) -> None:
+    deployed = world(rounds=1, min_cohort=4)
+    deployed.start_all()
+    for _ in range(3):
+        for node, name in enumerate(deployed.file.sites[:3]):
+            deployed.post(name, node)
+    deployed.clock.now += 10_000
+    deployed.server.advance()
+    assert deployed.server.round_index == 0
+    assert deployed.server.status()["waiting_for"] == ["west"]
+    deployed.run()
+    assert {name for name, _ in deployed.state.outcome(0).weights} == set(deployed.file.sites)
+    assert all(len(ledger.of("sent")) == 1 for ledger in deployed.ledgers.values())
+
+
+def test_if_too_few_send_although_all_answered_there_is_no_sum(world: World) -> None:
+    deployed = world(rounds=1, min_cohort=3, privacy={"epsilon": 8.0, "delta": 1e-4})
+    deployed.start_all()
+    for name in ("north", "east"):
+        deployed.start_agent(name, max_epsilon_lifetime=0.01)
+    deployed.run()
+    outcome = deployed.state.outcome(0)
+    assert outcome.aggregate is None
+    assert "2 sites sent an update" in outcome.refusals[-1].reason
+    assert not deployed.state.models.rounds  # nobody's model is relayed from a round that was not held
+
+
+def test_a_late_site_is_given_every_outcome_and_stands_where_the_others_stand(world: World) -> None:
+    deployed = world(rounds=3)
+    deployed.start_all()
+    deployed.run("west", until=lambda server: server.round_index == 3)
+    deployed.run()
+    for theta in models(deployed).values():
+        np.testing.assert_array_equal(theta, models(deployed)["north"])
+    assert not deployed.ledgers["west"].of("sent")
+    assert len(deployed.ledgers["west"].of("checked")) == 3
+
+
+def test_outcomes_beyond_a_bearable_size_come_in_several_letters(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("secure_sapefl.deploy.coordinator._BUNDLE_BYTES", 1)
+    deployed = world(rounds=3)
+    deployed.start_all()
+    deployed.run("west", until=lambda server: server.round_index == 3)
+    node, sizes = 3, []
+    for _ in range(4):
+        parts = deployed.server.next_letter(node)
+        content = read_to_site(parts, deployed.coordinator_identity.public, deployed.file.wire_name)
+        sizes.append(len(content.outcomes))
+        deployed.server.receive(node, deployed.agents["west"].answer(parts))
+    assert sizes == [0, 1, 1, 1]
+
+
+@pytest.mark.parametrize("closed", [0, 1, 2])
+def test_a_restarted_server_goes_on_where_it_was_and_ends_in_the_same_bits(world: World, closed: int) -> None:
+    """Killed within a round: some have sent, and hand in the same bytes again."""
+    deployed = world(rounds=3)
+    deployed.start_all()
+    deployed.run(until=lambda server: server.round_index == closed)
+    for _ in range(3):
+        for node, name in enumerate(deployed.file.sites[:2]):
+            deployed.post(name, node)
+    before = {name: len(ledger.of("sent")) for name, ledger in deployed.ledgers.items()}
+    deployed.start_server()
+    assert deployed.server.round_index == closed
+    deployed.run()
+    for name, ledger in deployed.ledgers.items():
+        digests = {event.round_index: set() for event in ledger.of("sent")}
+        for event in ledger.of("sent"):
+            digests[event.round_index].add(event.digest)
+        assert all(len(found) == 1 for found in digests.values())
+        assert sorted(digests) == [0, 1, 2]
+        assert len(ledger.of("sent")) >= before[name]
+
+
+def test_a_node_without_a_rostered_key_counts_for_nothing(world: World) -> None:
+    from sapefl_crypto import SiteIdentity
+
+    deployed = world(rounds=1)
+    deployed.start_all()
+    stranger, node = SiteIdentity.generate("stranger"), 99
+    parts = deployed.server.next_letter(node)
+    nonce = read_to_site(parts, deployed.coordinator_identity.public, deployed.file.wire_name).nonce
+    forged = ToServer(site="stranger", round_index=0, nonce=nonce, absorbed=0)
+    deployed.server.receive(node, write_to_server(forged, stranger, deployed.file.wire_name))
+    assert deployed.server.next_letter(node) is None  # it is left alone for a while
+    assert deployed.server.status()["foreign_nodes"] == 1
+    deployed.run()
+    assert {name for name, _ in deployed.state.outcome(0).weights} == set(deployed.file.sites)
+
+
+def test_an_old_answer_fits_no_new_question(world: World) -> None:
+    deployed = world(rounds=1)
+    deployed.start_all()
+    old = deployed.agents["north"].answer(deployed.server.next_letter(0))
+    deployed.server.receive(0, old)
+    deployed.server.next_letter(0)
+    deployed.server.receive(0, old)
+    assert deployed.server.sites["north"].answer == "silent"
+    assert not deployed.server._server.contributors
+
+
+def test_two_nodes_of_one_site_count_once(world: World) -> None:
+    deployed = world(rounds=1)
+    deployed.start_all()
+    for node in (0, 77, 0, 77):
+        deployed.post("north", node)
+    assert deployed.server._server.contributors == ("north",)
+    deployed.run()
+    assert len(deployed.state.outcome(0).weights) == 4
+
+
+def test_a_silent_node_is_spared_and_asked_again(world: World) -> None:
+    deployed = world()
+    deployed.start_all()
+    assert deployed.server.next_letter(0) is not None
+    deployed.server.receive(0, None)
+    assert deployed.server.next_letter(0) is None
+    deployed.clock.now += 1.0
+    assert deployed.server.next_letter(0) is not None
+
+
+def test_the_study_ends_for_the_server_although_a_site_never_comes_back(world: World) -> None:
+    deployed = world(rounds=2)
+    deployed.start_all()
+    deployed.run("west")
+    assert deployed.server.finished
+    assert deployed.server.sites["west"].absorbed == 0
+    assert deployed.agents["north"].over
+
+
+def test_state_belongs_to_one_study_and_one_process(world: World) -> None:
+    deployed = world()
+    deployed.start_all()
+    deployed.run(until=lambda server: server.round_index == 1)
+    with pytest.raises(StateBusy):
+        ServerState(deployed.folder / "server", deployed.file.digest)
+    assert is_held(deployed.folder / "server")
+    deployed.state.__exit__()
+    assert not is_held(deployed.folder / "server")
+    with pytest.raises(BadInput, match="changed study"):
+        ServerState(deployed.folder / "server", "f" * 64)
+
+
+def test_status_shows_who_is_in_and_nothing_that_depends_on_records(world: World) -> None:
+    deployed = world(rounds=1)
+    deployed.start_all()
+    deployed.run()
+    deployed.state.publish(deployed.server.status())
+    status = read_status(deployed.folder / "server")
+    assert status["finished"]
+    assert [site["absorbed"] for site in status["sites"]] == [1] * 4
+    assert all(site["bytes_up"] > site["absorbed"] for site in status["sites"])
+    assert not {"score", "weight", "weights"} & set(json.dumps(status).replace('"', " ").split())
+
+
+def test_old_models_are_removed_and_the_current_ones_kept(world: World) -> None:
+    deployed = world(rounds=3)
+    deployed.start_all()
+    deployed.run()
+    kept = sorted(p.parent.name for p in (deployed.folder / "server" / "rounds").glob("*/*") if p.name != "outcome")
+    assert kept == ["00002"] * 4
