@@ -142,4 +142,6 @@ def _sentence(error: ValidationError, known: Iterable[str]) -> str:
         near = get_close_matches(key, list(known), n=1, cutoff=0.5)
         hint = f" Did you mean {near[0]!r}?" if near else f" Known: {', '.join(sorted(known))}."
         return f"unknown key {key!r}.{hint}"
+    if first["type"] == "missing":
+        return f"{key!r} is missing, and has no default."
     return f"{key} = {first['input']!r} is not possible: {first['msg'].removeprefix('Value error, ')}."

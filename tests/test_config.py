@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from secure_sapefl.algorithms.registry import ALGORITHMS
 from secure_sapefl.algorithms.sapefl import SapeOptions
-from secure_sapefl.config import Config
+from secure_sapefl.config import Config, Settings
 from secure_sapefl.errors import BadInput
 
 names = st.text(min_size=1, max_size=20).filter(str.strip)
@@ -180,3 +180,11 @@ def test_python_hears_the_same_sentence_as_the_command_line() -> None:
         Config(datset="har")  # type: ignore[call-arg]
     with pytest.raises(BadInput, match="a device is auto, cpu, cuda or"):
         Config(device="gpu")
+
+
+def test_a_value_without_default_that_is_missing_is_named_without_quoting_the_rest() -> None:
+    class Needs(Settings):
+        name: str
+
+    with pytest.raises(BadInput, match=r"^file: 'name' is missing, and has no default\.$"):
+        Needs.read({}, "file")

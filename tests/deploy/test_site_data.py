@@ -1,6 +1,7 @@
 """A site's own file: what fits the schema becomes rows; what does not is named by column and line, never by value."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,8 @@ from secure_sapefl.deploy.mock import mock_file
 from secure_sapefl.deploy.schema import read_schema
 from secure_sapefl.deploy.site_data import federation, load_rows, load_site, load_table, preparation
 from secure_sapefl.deploy.study_file import StudyFile
+from secure_sapefl.deploy.study_terms import StudyTerms
+from secure_sapefl.engine.simulator import Simulation
 from secure_sapefl.errors import BadInput, SapeflError
 
 MakeStudy = Callable[..., StudyFile]
@@ -75,6 +78,16 @@ def test_a_site_divides_its_rows_as_the_simulator_does(make_study: MakeStudy, tm
         for one, other in ((mine.train, reference.train), (mine.test, reference.test)):
             assert np.array_equal(one.X, other.X)
             assert np.array_equal(one.y, other.y)
+
+
+def test_the_simulator_runs_the_study_on_the_sites_files(make_study: MakeStudy, tmp_path: Path) -> None:
+    study = make_study(rounds=1, largest_site=24)
+    files = {name: tmp_path / f"{name}.csv" for name in study.sites}
+    for place, path in enumerate(files.values()):
+        path.write_bytes(mock_file(study.data, rows=30, seed=0, place=place))
+    simulation = Simulation(study.config().model_copy(update={"workers": 0}), federation(study, files))
+    assert replace(simulation._study, name=study.wire_name) == StudyTerms.of(study).protocol
+    assert simulation.run().facts["client_names"] == ["a", "b", "c"]
 
 
 def test_new_records_are_prepared_as_the_training_rows_were(study: StudyFile, csv: Callable[[str], Path]) -> None:
