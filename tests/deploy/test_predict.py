@@ -1,5 +1,6 @@
 """A site's own model on new records: the study's columns, the site's own preparation, nothing else needed."""
 
+import math
 from pathlib import Path
 
 import numpy as np
@@ -52,7 +53,8 @@ def test_it_is_the_personal_model_on_prepared_records(
     home: SiteHome, terms: StudyTerms, theta: torch.Tensor, patients: Path
 ) -> None:
     found = predict(home, terms, patients)
-    inputs = torch.tensor([[0, 200 / 300 - 1, 1, 0], [-0.5, 0, 0, 1]], dtype=torch.float32)
+    unit = math.sqrt(3)  # half a range
+    inputs = torch.tensor([[0, -unit / 3, 1, 0], [-unit / 2, 0, 0, 1]], dtype=torch.float32)
     expected = softmax(terms.model.outputs(theta[None], inputs[None])[0].numpy())
     np.testing.assert_allclose(found.probabilities, expected, atol=1e-6)
     assert found.names == ("1", "2")

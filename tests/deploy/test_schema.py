@@ -45,6 +45,8 @@ def test_scaling_by_the_sites_own_rows_needs_no_ranges_and_says_that_it_learns()
         ({"features": [{"name": "age", "low": 0}]}, "feature 'age': 'age' has half a range"),
         ({"features": [{"name": "age", "low": 5, "high": 5}]}, "low must be below high"),
         ({"features": [{"name": "age", "low": 0, "high": float("inf")}]}, "feature 'age': high = inf"),
+        ({"features": [{**AGE, "typical": 121}]}, "typical value 121 is not within a range"),
+        ({"features": [{"name": "age", "typical": 1}], "scaling": "site"}, "typical value 1 is not within a range"),
         ({"features": [{**AGE, "kind": "text"}]}, "feature 'age': kind = 'text' is not possible"),
         ({"features": [{"name": "sex", "kind": "categorical", "levels": ["f"]}]}, "feature 'sex': levels"),
         ({"features": [{"name": "s", "kind": "categorical", "levels": ["f", "f"]}]}, "The level 'f' appears twice"),

@@ -1,5 +1,6 @@
 """A site's own file: what fits the schema becomes rows; what does not is named by column and line, never by value."""
 
+import math
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -40,9 +41,18 @@ def test_numbers_by_range_levels_as_columns_and_what_is_missing_in_the_middle(
 ) -> None:
     table = load_table(csv("age,sex,chol,disease\n0,f,600,no\n60,m,,yes\n120,f,150,no\n"), study.data)
     rows, _ = table.prepare(table.X, table.X)
-    assert rows.tolist() == [[-1, 1, 1, 0], [0, 0, 0, 1], [1, -0.5, 1, 0]]  # age, chol, sex is f, sex is m
+    half = math.sqrt(3)  # of a range, in units of the deviation of evenly spread values
+    expected = [[-half, half, 1, 0], [0, 0, 0, 1], [half, -half / 2, 1, 0]]  # age, chol, sex is f, sex is m
+    np.testing.assert_allclose(rows, expected, rtol=1e-6)
     assert table.y.tolist() == [0, 1, 0]
     assert rows.dtype == np.float32
+
+
+def test_a_missing_value_is_typical(tmp_path: Path) -> None:
+    chol = {"name": "chol", "low": 100, "high": 600, "typical": 220, "may_be_missing": True}
+    schema = read_schema({"label": "y", "classes": ["n", "p"], "features": [chol]})
+    rows = preparation(schema)(np.array([[np.nan], [220.0], [600.0]]), np.zeros((0, 1)))[0]
+    np.testing.assert_allclose(rows[:, 0], [0, 0, 380 / (500 / math.sqrt(12))], rtol=1e-6)
 
 
 def test_columns_may_come_in_any_order(study: StudyFile, csv: Callable[[str], Path]) -> None:

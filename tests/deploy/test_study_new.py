@@ -80,6 +80,7 @@ def test_a_misspelt_method_is_answered_with_the_nearest(
     [
         ("age:0..120", {"name": "age", "low": 0.0, "high": 120.0}),
         ("t:-1e2..0.5", {"name": "t", "low": -100.0, "high": 0.5}),
+        ("o?:-3..7@1", {"name": "o", "low": -3.0, "high": 7.0, "typical": 1.0, "may_be_missing": True}),
         ("bmi", {"name": "bmi"}),
         ("sex:f|m", {"name": "sex", "kind": "categorical", "levels": ["f", "m"]}),
         ("chol?:0..600", {"name": "chol", "low": 0.0, "high": 600.0, "may_be_missing": True}),
@@ -90,7 +91,7 @@ def test_a_feature_in_one_word(text: str, feature: dict[str, Any]) -> None:
     assert feature_of(text) == {"may_be_missing": False, **feature}
 
 
-@pytest.mark.parametrize("text", ["", ":0..1", "age:low..high", "?:f|m"])
+@pytest.mark.parametrize("text", ["", ":0..1", "age:low..high", "?:f|m", "age:0..1@x"])
 def test_what_is_no_feature(text: str) -> None:
     with pytest.raises(BadInput):
         feature_of(text)

@@ -41,7 +41,12 @@ def hospitals(folder: Path) -> dict[str, Path]:
 
 def schema() -> dict[str, Any]:
     features = [
-        {"name": name, "low": float(r.low), "high": float(r.high) + 10.0, "may_be_missing": True}
+        {
+            "name": name,
+            "low": r.low - (r.high - r.low) / 5,
+            "high": r.high + (r.high - r.low) / 5,
+            "may_be_missing": True,
+        }
         for name, r in PUBLIC.items()
     ]
     return {"kind": "table", "label": "disease", "classes": ["no_disease", "disease"], "features": features}
