@@ -45,7 +45,8 @@ def new(
     delta: Annotated[float | None, typer.Option(help="Far below 1 / records of a site, e.g. 1e-5.")] = None,
     max_clients: Annotated[int | None, typer.Option(help="As in `keys cohort`. [default: sites given]")] = None,
     feature: Annotated[
-        list[str] | None, typer.Option(help="A column: age:0..120, sex:f|m, bmi, or chol?:0..600 if it may be missing.")
+        list[str] | None,
+        typer.Option(help="A column: age:0..120, sex:f|m, bmi; chol?:0..600@220 may be missing."),
     ] = None,
     label: Annotated[str | None, typer.Option(help="The column that holds the class.")] = None,
     klass: Annotated[list[str] | None, typer.Option("--class", help="A class; repeat for each.")] = None,

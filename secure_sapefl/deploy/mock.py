@@ -12,7 +12,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from secure_sapefl.deploy.schema import Feature, ImageSchema, Numeric, Schema, TableSchema
+from secure_sapefl.data.prepare import Range
+from secure_sapefl.deploy.schema import Categorical, Feature, ImageSchema, Numeric, Schema, TableSchema
 from secure_sapefl.deploy.site_data import preparation
 from secure_sapefl.errors import OutputFailed
 from secure_sapefl.protocol.messages import SiteId
@@ -51,11 +52,13 @@ def _table(schema: TableSchema, rows: int, rng: np.random.Generator) -> NDArray[
 
 
 def _column(feature: Feature, rows: int, rng: np.random.Generator) -> NDArray[np.float64]:
-    if isinstance(feature, Numeric):
-        values = np.round(rng.normal(size=rows) if feature.range is None else rng.uniform(*feature.range, rows), 3)
-        values = values if feature.range is None else np.clip(values, *feature.range)
-    else:
-        values = rng.integers(len(feature.levels), size=rows).astype(np.float64)
+    match feature:
+        case Numeric(range=None):
+            values = rng.normal(size=rows).round(3)
+        case Numeric(range=Range(low, high)):
+            values = rng.uniform(low, high, rows).round(3).clip(low, high)
+        case Categorical(levels=levels):
+            values = rng.integers(len(levels), size=rows).astype(np.float64)
     missing = feature.may_be_missing & (rng.random(rows) < _MISSING_SHARE)
     return np.where(missing, np.nan, values)
 

@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import AfterValidator, Field, field_validator, model_validator
 
 from secure_sapefl.config import Settings
+from secure_sapefl.data.prepare import Range
 from secure_sapefl.errors import BadInput
 
 _LONGEST_NAME = 100
@@ -26,12 +27,14 @@ Names = Annotated[tuple[Name, ...], Field(min_length=2)]
 
 
 class Numeric(Settings):
-    """A number. ``low`` and ``high`` are what is possible anywhere, not what a site has seen."""
+    """A number. ``low`` and ``high`` are what is possible anywhere, not what a site has seen; ``typical`` stands for a
+    missing one, the middle of the range where not given."""
 
     name: Name
     kind: Literal["numeric"] = "numeric"
     low: float | None = None
     high: float | None = None
+    typical: float | None = None
     may_be_missing: bool = False
 
     @model_validator(mode="after")
@@ -40,11 +43,15 @@ class Numeric(Settings):
             raise BadInput(f"{self.name!r} has half a range; give both low and high, or neither.")
         if self.low is not None and self.high is not None and not self.low < self.high:
             raise BadInput(f"{self.name!r} ranges from {self.low:g} to {self.high:g}; low must be below high.")
+        if self.typical is not None and (self.range is None or not self.range.low <= self.typical <= self.range.high):
+            raise BadInput(f"{self.name!r}: its typical value {self.typical:g} is not within a range; give one.")
         return self
 
     @property
-    def range(self) -> tuple[float, float] | None:
-        return None if self.low is None or self.high is None else (self.low, self.high)
+    def range(self) -> Range | None:
+        if self.low is None or self.high is None:
+            return None
+        return Range(self.low, self.high, (self.low + self.high) / 2 if self.typical is None else self.typical)
 
     @property
     def columns(self) -> int:

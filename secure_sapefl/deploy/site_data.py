@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from secure_sapefl.data.arrays import Arrays, read_npz
 from secure_sapefl.data.federation import ClientData, Federation, Rows
-from secure_sapefl.data.prepare import Array, Floats, Prepare, pixels, standardise
+from secure_sapefl.data.prepare import Array, Floats, Prepare, PublicScale, pixels, standardise
 from secure_sapefl.data.split import split_rows
 from secure_sapefl.data.streams import Purpose, stream
 from secure_sapefl.data.table import Table, Units
@@ -69,6 +69,7 @@ def federation(study: StudyFile, files: Mapping[SiteId, Path]) -> Federation:
         clients=tuple(load_site(files[site], study, site) for site in study.sites),
         source=f"{len(study.sites)} files",
         partition="natural",
+        learned=study.data.learns_from_rows,
     )
 
 
@@ -88,8 +89,7 @@ def preparation(schema: Schema) -> Prepare:
 def _prepare(schema: TableSchema, train: Array, test: Array) -> tuple[Floats, Floats]:
     """First the numbers, then a column of 0 and 1 for each level of each category, both in the schema's order."""
     numeric = [isinstance(feature, Numeric) for feature in schema.features]
-    both = train[:, numeric], test[:, numeric]
-    numbers = standardise(*both) if schema.scaling == "site" else tuple(_by_range(schema, rows) for rows in both)
+    numbers = _scale(schema)(train[:, numeric], test[:, numeric])
     first, second = (
         np.ascontiguousarray(np.concatenate((scaled, *_one_hot(schema, rows)), axis=1))
         for scaled, rows in zip(numbers, (train, test), strict=True)
@@ -97,12 +97,11 @@ def _prepare(schema: TableSchema, train: Array, test: Array) -> tuple[Floats, Fl
     return first, second
 
 
-def _by_range(schema: TableSchema, rows: Array) -> Floats:
-    """Each column's range to [-1, 1]; what is missing, to its middle."""
+def _scale(schema: TableSchema) -> Prepare:
+    if schema.scaling == "site":
+        return standardise
     ranges = [feature.range for feature in schema.features if isinstance(feature, Numeric)]
-    low, high = np.array([one for one in ranges if one is not None]).reshape(-1, 2).T
-    scaled: Floats = np.nan_to_num((2 * rows - (low + high)) / (high - low), nan=0.0).astype(np.float32)
-    return scaled
+    return PublicScale(tuple(one for one in ranges if one is not None))
 
 
 def _one_hot(schema: TableSchema, rows: Array) -> Iterator[Floats]:

@@ -116,8 +116,8 @@ def _value(columns: Columns, feature: Feature, index: int, cell: str) -> float:
                 raise columns.bad(feature.name, index, "not a number, which the study expects here") from None
             if not np.isfinite(value):
                 raise columns.bad(feature.name, index, "not a finite number")
-            if allowed is not None and not allowed[0] <= value <= allowed[1]:
-                raise columns.bad(feature.name, index, f"outside the study's range {allowed[0]:g} to {allowed[1]:g}")
+            if allowed is not None and not allowed.low <= value <= allowed.high:
+                raise columns.bad(feature.name, index, f"outside the study's range {allowed.low:g} to {allowed.high:g}")
             return value
 
 

@@ -13,7 +13,7 @@ from secure_sapefl.errors import BadInput
 
 _FILLED_IN: Final = ("coordinator", "roster", "package", "signature")
 _FEATURE: Final = re.compile(r"(?P<name>[^:?]+)(?P<missing>\?)?(?::(?P<values>.+))?")
-_RANGE: Final = re.compile(r"(?P<low>[^|]+?)\.\.(?P<high>[^|]+)")
+_RANGE: Final = re.compile(r"(?P<low>[^|@]+?)\.\.(?P<high>[^|@]+)(?:@(?P<typical>[^|@]+))?")
 
 
 def new_study(draft: Mapping[str, Any], coordinator: SitePublicKeys, sites: Sequence[SitePublicKeys]) -> StudyFile:
@@ -49,17 +49,17 @@ def merged(draft: Mapping[str, Any], values: Mapping[str, Any]) -> dict[str, Any
 
 
 def feature_of(text: str) -> dict[str, Any]:
-    """``age:0..120`` is a number in a range, ``bmi`` any number, ``sex:f|m`` one of two levels; ``chol?:0..600`` may be
-    missing."""
+    """``age:0..120`` is a number in a range, ``bmi`` any number, ``sex:f|m`` one of two levels; ``chol?:0..600@220``
+    may be missing, and is then taken for 220."""
     parts = _FEATURE.fullmatch(text)
     if parts is None:
-        raise BadInput(f"{text!r} is no feature; write for instance age:0..120, sex:f|m or chol?:0..600.")
+        raise BadInput(f"{text!r} is no feature; write for instance age:0..120, sex:f|m or chol?:0..600@220.")
     feature: dict[str, Any] = {"name": parts["name"], "may_be_missing": parts["missing"] is not None}
     match parts["values"]:
         case None:
             return feature
         case values if bounds := _RANGE.fullmatch(values):
-            return feature | {"low": _number(text, bounds["low"]), "high": _number(text, bounds["high"])}
+            return feature | {key: _number(text, word) for key, word in bounds.groupdict().items() if word is not None}
         case values:
             return feature | {"kind": "categorical", "levels": values.split("|")}
 
