@@ -1,7 +1,9 @@
 """Numbers as people read them. What is not there is a dash."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Final
 
 from secure_sapefl.report.interval import Interval
 
@@ -36,3 +38,17 @@ def interval(value: Interval, form: Callable[[float | None], str]) -> str:
 
 def shorten(text: str, most: int = 16) -> str:
     return text if len(text) <= most else text[: most - 1] + "…"
+
+
+FILTERS: Final[Mapping[str, Callable[..., str]]] = MappingProxyType(
+    {
+        "percent": percent,
+        "decimal": decimal,
+        "points": points,
+        "seconds": seconds,
+        "size": size,
+        "share": share,
+        "interval": interval,
+    }
+)
+"""For templates."""

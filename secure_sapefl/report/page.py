@@ -56,8 +56,7 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    for form in ("percent", "decimal", "points", "seconds", "size", "share", "interval"):
-        environment.filters[form] = getattr(formats, form)
+    environment.filters |= formats.FILTERS
     return environment
 
 

@@ -8,6 +8,7 @@ from secure_sapefl.engine.run_folder import write_whole
 from secure_sapefl.errors import OutputFailed
 from secure_sapefl.report.charts import charts_of
 from secure_sapefl.report.drawing import save_png
+from secure_sapefl.report.model_card import model_card
 from secure_sapefl.report.page import render_page
 from secure_sapefl.report.run import load_run
 
@@ -29,6 +30,14 @@ def write_page(folders: Sequence[Path], path: Path) -> None:
     with _writing(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         write_whole(path, page.encode())
+
+
+def write_model_card(folder: Path, path: Path) -> None:
+    """Write a model card, in Markdown, about a finished run."""
+    card = model_card(load_run(folder))
+    with _writing(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_whole(path, card.encode())
 
 
 @contextmanager

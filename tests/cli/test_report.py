@@ -85,3 +85,16 @@ def test_help_loads_nothing_heavy():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def test_a_model_card_beside_the_run_or_elsewhere(folder, tmp_path):
+    assert run(folder, "--model-card").exit_code == 0
+    assert (folder / "model-card.md").read_text().startswith("# Model card: SAPE-FL on synthetic\n")
+    assert run(folder, "--model-card", "--out", tmp_path / "new" / "card.md").exit_code == 0
+    assert (tmp_path / "new" / "card.md").is_file()
+
+
+def test_a_model_card_is_about_one_run(folder):
+    result = run(folder, folder, "--model-card")
+    assert isinstance(result.exception, BadInput)
+    assert "about one run; 2 were given" in str(result.exception)

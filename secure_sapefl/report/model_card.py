@@ -1,0 +1,116 @@
+"""A model card (Mitchell et al. 2019, arXiv:1810.03993) in Markdown, from the facts of a run.
+
+What a run knows is stated, with intervals; what it cannot know, such as who may use the model for what, is marked as
+to be written rather than made up.
+"""
+
+import math
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from secure_sapefl.data import DATASETS
+from secure_sapefl.data.load import looks_like_path
+from secure_sapefl.data.spec import DatasetSpec, Stored
+from secure_sapefl.data.store import locate
+from secure_sapefl.engine.simulator import federation_of
+from secure_sapefl.report import formats
+from secure_sapefl.report.budget import budget_of
+from secure_sapefl.report.interval import wilson
+from secure_sapefl.report.run import Run
+from secure_sapefl.report.view import SiteRow, facts_of, headlines_of, sites_of
+from secure_sapefl.report.who_sees import who_sees_what
+
+_SPECIAL = re.compile(r"([\\`*_\[\]<>|#])")
+
+
+@dataclass(frozen=True, slots=True)
+class CardRow:
+    site: SiteRow
+    tested: int | None
+
+    @property
+    def interval(self) -> str:
+        if self.tested is None:
+            return formats.NOTHING
+        low, high = wilson(self.site.accuracy, self.tested)
+        return f"{formats.percent(low)} to {formats.percent(high)}"
+
+
+def model_card(run: Run) -> str:
+    counted, sites = rows_tested(run), sites_of(run)
+    dataset = DATASETS.get(run.summary["dataset"])
+    return (
+        _environment()
+        .get_template("model-card.md.j2")
+        .render(
+            run=run,
+            title=f"{run.algorithm.title} on {run.summary['dataset']}",
+            facts=facts_of(run),
+            task=dataset.task if dataset else "classification of the study's own rows",
+            dataset=dataset,
+            headlines=headlines_of(run),
+            rows=[CardRow(site, counted[c] if counted else None) for c, site in enumerate(sites)],
+            counted=counted is not None,
+            budget=budget_of(run),
+            sights=who_sees_what(run),
+            limits=list(_limits(run, sites)),
+        )
+    )
+
+
+def rows_tested(run: Run) -> tuple[int, ...] | None:
+    """By site, counted again from the data of the run where that is on this machine. Nothing is downloaded."""
+    if not _at_hand(run, DATASETS.get(run.config.dataset)):
+        return None
+    clients = federation_of(run.config).clients
+    same = [client.name for client in clients] == run.summary["client_names"]
+    fits = same and run.rows == tuple(len(client.train) for client in clients)
+    return tuple(len(client.test) for client in clients) if fits else None
+
+
+def _at_hand(run: Run, dataset: DatasetSpec | None) -> bool:
+    if dataset is None:
+        return looks_like_path(run.config.dataset) and Path(run.config.dataset).is_file()
+    return not isinstance(dataset.origin, Stored) or locate(dataset.origin, run.config.data_dir) is not None
+
+
+def _limits(run: Run, sites: Sequence[SiteRow]) -> Iterator[str]:
+    yield "One seed. Other initial weights, splits and batches give other numbers, which no interval here covers."
+    yield "Test rows come from the same sites and times as training rows."
+    if run.summary["protection"] == "plaintext" and not run.silent:
+        yield "Trained in plaintext: whoever ran the server could read every update and model."
+    elif not run.silent:
+        yield (
+            "A global model that is to leave the cohort goes through CohortKey.decode_for_release: a decryption "
+            "published as it is can give the key away."
+        )
+    worse = [site.name for site in sites if site.verdict == "lost"]
+    if run.personal_differs and worse:
+        yield f"At {len(worse)} of {len(sites)} sites the global model is better than their own: {', '.join(worse)}."
+    undefined = [site.name for site in sites if math.isnan(site.auc)]
+    if undefined:
+        yield f"No AUC at {len(undefined)} sites, whose test rows are of one class: {', '.join(undefined)}."
+    if run.summary["refused"]:
+        yield f"{len(run.summary['refused'])} contributions were refused in training; the report says which and why."
+
+
+def _environment() -> Environment:
+    environment = Environment(  # noqa: S701 - Markdown, not HTML: every value is escaped for it by `finalize`
+        loader=PackageLoader("secure_sapefl.report"),
+        finalize=_plain,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    environment.filters |= formats.FILTERS
+    return environment
+
+
+def _plain(value: object) -> str:
+    """A value as Markdown in one line that shows just these characters."""
+    return _SPECIAL.sub(r"\\\1", " ".join(str(value).split()))
