@@ -4,13 +4,16 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from secure_sapefl.deploy.cost import cost_of
 from secure_sapefl.deploy.errors import PolicyConflict
 from secure_sapefl.deploy.plain_words import Leaving, leaving
 from secure_sapefl.deploy.policy import Policy
 from secure_sapefl.deploy.site_data import load_site
 from secure_sapefl.deploy.site_home import SiteHome
+from secure_sapefl.deploy.spending import require_on_record
 from secure_sapefl.deploy.study_terms import StudyTerms
 from secure_sapefl.privacy.events import Event
+from secure_sapefl.privacy.ledger_file import FileStore
 
 Verdict = Literal["ok", "conflict", "note"]
 
@@ -54,11 +57,10 @@ class Review:
 
 def review_site(home: SiteHome, terms: StudyTerms) -> Review:
     """With the site's own data, which must fit the study's schema, and what it has spent on earlier studies."""
-    from secure_sapefl.privacy.ledger_file import FileStore
-
     rows = len(load_site(home.data_path, terms.file, home.name).train)
     with FileStore(home.privacy_path) as store:
         events = store.load()
+    require_on_record(home, events)
     who = (_roster(home, terms), _coordinator(terms), _cohort_key(home, terms))
     lines = (*who, *judge(terms, home.policy(), rows, events))
     return Review(study=terms.file.name, digest=terms.file.digest, site=home.name, lines=lines)
@@ -185,8 +187,6 @@ def _privacy(terms: StudyTerms, policy: Policy, rows: int, events: Sequence[Even
 
 
 def _lifetime(terms: StudyTerms, policy: Policy, rows: int, events: Sequence[Event]) -> Line:
-    from secure_sapefl.deploy.cost import cost_of
-
     privacy = terms.privacy()
     assert privacy is not None
     cost = cost_of(privacy, rows, events, policy.max_delta_lifetime)

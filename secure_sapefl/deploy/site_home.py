@@ -24,7 +24,7 @@ from secure_sapefl.deploy.errors import HomeRejected
 from secure_sapefl.deploy.files import make_private_folder, require_private_folder, write_private
 from secure_sapefl.deploy.policy import TEMPLATE, Policy
 from secure_sapefl.deploy.site_ledger import LedgerFiles
-from secure_sapefl.deploy.study_file import StudyFile, StudyName, read_study
+from secure_sapefl.deploy.study_file import StudyFile, StudyName, read_signed
 
 if TYPE_CHECKING:
     from sapefl_crypto import CohortKey, Parameters
@@ -166,4 +166,4 @@ class SiteHome:
     def studies(self) -> Iterator[StudyFile]:
         """Every study this site ever approved, as it was approved."""
         for path in sorted((self.path / "studies").glob("*/study.toml")):
-            yield read_study(path)
+            yield read_signed(path)

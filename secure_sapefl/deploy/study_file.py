@@ -202,6 +202,17 @@ class StudyFile(Settings):
 
 def read_study(path: Path) -> StudyFile:
     """The study in ``path``, if its coordinator signed every value of it and this release can run it."""
+    study = read_signed(path)
+    if study.package.split(".")[:2] != __version__.split(".")[:2]:  # with other code, sites would compute other sums
+        raise StudyRejected(
+            f"{path} was made for secure-sapefl {study.package}, this is {__version__}. Install that release, or ask "
+            "the coordinator for a new study."
+        )
+    return study
+
+
+def read_signed(path: Path) -> StudyFile:
+    """The same for a study that is only looked at, perhaps one of an earlier release."""
     return parse_study(read_toml(path), str(path))
 
 
@@ -216,7 +227,6 @@ def parse_study(values: Mapping[str, Any], where: str) -> StudyFile:
         verify_document(study.coordinator_keys, study.canonical, signature, kind=_KIND)
     except FrameRejected as error:
         raise StudyRejected(f"{where}: {error}") from None
-    _check_release(study, where)
     return study
 
 
@@ -260,15 +270,6 @@ def _check_roster(sites: Sequence[SitePublicKeys], coordinator: SitePublicKeys) 
                 raise StudyRejected(
                     f"{one.name!r} and {other.name!r} have the same {what}; coordinator and sites each need their own."
                 )
-
-
-def _check_release(study: StudyFile, where: str) -> None:
-    """Sites with different code would compute different sums."""
-    if study.package.split(".")[:2] != __version__.split(".")[:2]:
-        raise StudyRejected(
-            f"{where} was made for secure-sapefl {study.package}, this is {__version__}. Install that release, or ask "
-            "the coordinator for a new study."
-        )
 
 
 def _signature(text: object, where: str) -> bytes:

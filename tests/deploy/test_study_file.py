@@ -14,7 +14,14 @@ from hypothesis import strategies as st
 from sapefl_crypto import SiteIdentity
 from secure_sapefl.config import Config
 from secure_sapefl.deploy.errors import StudyRejected
-from secure_sapefl.deploy.study_file import StudyFile, parse_study, read_study, require_expected, signed_text
+from secure_sapefl.deploy.study_file import (
+    StudyFile,
+    parse_study,
+    read_signed,
+    read_study,
+    require_expected,
+    signed_text,
+)
 from secure_sapefl.errors import BadInput
 
 MakeStudy = Callable[..., StudyFile]
@@ -102,6 +109,7 @@ def test_a_study_of_another_release_is_not_run(make_study: MakeStudy, write_stud
     assert read_study(write_study(make_study(package="0.1.7"))).package == "0.1.7"
     with pytest.raises(StudyRejected, match=r"made for secure-sapefl 9\.0"):
         read_study(write_study(make_study(package="9.0.0")))
+    assert read_signed(write_study(make_study(package="9.0.0"))).package == "9.0.0"
 
 
 def test_the_signature_must_be_one(study: StudyFile, coordinator: SiteIdentity) -> None:

@@ -1,0 +1,62 @@
+"""A privacy ledger that was cut or removed is found by what the site's signed ledger remembers."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from sapefl_crypto import SiteIdentity
+from secure_sapefl.deploy.consent import approve
+from secure_sapefl.deploy.errors import LedgerRejected
+from secure_sapefl.deploy.ledger_lines import Event as Line
+from secure_sapefl.deploy.review import review_site
+from secure_sapefl.deploy.site_home import SiteHome
+from secure_sapefl.deploy.site_ledger import SiteLedger
+from secure_sapefl.deploy.study_file import StudyFile
+from secure_sapefl.deploy.study_terms import StudyTerms
+from secure_sapefl.privacy.events import Budget, Event
+from secure_sapefl.privacy.ledger import Ledger
+from secure_sapefl.privacy.ledger_file import FileStore
+
+
+@pytest.fixture
+def two_rounds(
+    home: SiteHome, study: StudyFile, write_study: Callable[[StudyFile], Path], identities: list[SiteIdentity]
+) -> SiteHome:
+    """An approved study with two rounds paid for, and both recorded as sent."""
+    approve(home, write_study(study), identities[0])
+    with FileStore(home.privacy_path) as store, SiteLedger(home.ledger_path, identities[0]) as record:
+        ledger = Ledger("a", Budget(4, 1e-5), store)
+        for round_index in range(2):
+            ledger.charge([
+                Event(
+                    mechanism="dp-sgd", release="update", noise_multiplier=2.0, sample_rate=0.2, steps=5,
+                    round_index=round_index, study=study.wire_name,
+                )
+            ])  # fmt: skip
+            record.append(Line(kind="sent", study=study.digest, round_index=round_index, epsilon=ledger.epsilon))
+    return home
+
+
+def test_ledgers_that_agree_are_fine(two_rounds: SiteHome, study: StudyFile) -> None:
+    assert review_site(two_rounds, StudyTerms.of(study)).conflicts == ()
+
+
+def test_a_tail_cut_off_is_found(two_rounds: SiteHome, study: StudyFile) -> None:
+    lines = two_rounds.privacy_path.read_bytes().splitlines(keepends=True)
+    two_rounds.privacy_path.write_bytes(b"".join(lines[:-1]))
+    with pytest.raises(LedgerRejected, match=r"spent on study 'heart', the site's signed ledger .* lines were removed"):
+        review_site(two_rounds, StudyTerms.of(study))
+
+
+def test_a_ledger_that_was_removed_is_found(two_rounds: SiteHome, study: StudyFile) -> None:
+    two_rounds.privacy_path.unlink()
+    with pytest.raises(LedgerRejected, match="shows epsilon 0 spent"):
+        review_site(two_rounds, StudyTerms.of(study))
+
+
+def test_more_than_was_sent_is_no_fault(two_rounds: SiteHome, study: StudyFile) -> None:
+    """A site that was killed between paying and sending has counted too much, never too little."""
+    with FileStore(two_rounds.privacy_path) as store:
+        store.append(list(store.load())[:1])
+    assert review_site(two_rounds, StudyTerms.of(study)).conflicts == ()
