@@ -1,13 +1,18 @@
-"""Accuracy and AUC against ε: a line a method, shaded by seed."""
+"""Accuracy and AUC against ε: a line a method, shaded by seed; ∞ stands apart, beyond the end of the scale."""
+
+from collections.abc import Sequence
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from secure_sapefl.experiments.budget import Curves, name_of
-from secure_sapefl.report.drawing import DASHES, MARKERS, SERIES, Chart
+from secure_sapefl.experiments.budget import OFF, Curves, name_of
+from secure_sapefl.experiments.statistics import Floats
+from secure_sapefl.report.drawing import DASHES, INK, MARKERS, SERIES, Chart
 
 _PANELS = ("accuracy, %", "AUC, %")
+_GAP = 1.5  # between the largest budget and ∞, in doublings
+_DODGE = 0.14
 
 
 def chart(curves: Curves) -> Chart:
@@ -28,26 +33,45 @@ def chart(curves: Curves) -> Chart:
     return Chart(
         name="budget",
         title=f"What privacy costs, {request.task.label}",
-        caption=f"Mean over clients and seeds; shaded: standard deviation over seeds. δ = {request.delta:g}.",
+        caption=f"Mean over clients and seeds; shaded, bars at ∞: deviation over seeds. δ = {request.delta:g}.",
         alt=f"Accuracy and AUC from ε {name_of(request.epsilons[0])} to {name_of(request.epsilons[-1])}: "
         f"accuracy of {', '.join(ends)}.",
         draw=draw,
-        width=7.4,
-        height=3.4,
+        width=8.6,
+        height=4.0,
     )
 
 
 def _panel(axes: Axes, curves: Curves, which: int) -> None:
-    """Budgets stand side by side in equal steps: ∞ has no place on a scale."""
-    epsilons = curves.request.epsilons
-    places = np.arange(len(epsilons))
-    for i, contender in enumerate(curves.request.contenders):
+    epsilons, contenders = curves.request.epsilons, curves.request.contenders
+    places, finite = _places(epsilons), np.array([epsilon != OFF for epsilon in epsilons])
+    for i, contender in enumerate(contenders):
         estimates = [curves.estimates(contender, epsilon)[which] for epsilon in epsilons]
         mean = np.array([100 * estimate.mean for estimate in estimates])
         spread = np.array([100 * (estimate.std or 0) for estimate in estimates])
-        colour = SERIES[i % len(SERIES)]
-        style = {"marker": MARKERS[i % len(MARKERS)], "ls": DASHES[i % len(DASHES)], "color": colour}
-        axes.plot(places, mean, label=contender.label, lw=1.5, ms=4.5, **style)  # type: ignore[arg-type]
-        axes.fill_between(places, mean - spread, mean + spread, color=colour, alpha=0.15, lw=0)
+        _curve(axes, contender.label, places[finite], mean[finite], spread[finite], i)
+        beside = places[~finite] + (i - (len(contenders) - 1) / 2) * _DODGE
+        axes.errorbar(beside, mean[~finite], yerr=spread[~finite], ms=4.5, lw=1.1, capsize=2, ls="none", **_style(i))  # type: ignore[arg-type]
+    for place in places[~finite]:
+        axes.axvline(place - _GAP / 2, color=INK, lw=0.6, ls=(0, (2, 3)))
     axes.set_xticks(places, [name_of(epsilon) for epsilon in epsilons])
-    axes.set_xlabel("ε")
+    axes.grid(axis="x", visible=False)
+    axes.set_xlabel("ε (logarithmic)" if finite.all() else "ε (logarithmic; ∞: no privacy)")
+
+
+def _places(epsilons: Sequence[float]) -> Floats:
+    """Powers of two in equal steps; ∞ a step and a half beyond the last."""
+    finite = np.log2([epsilon for epsilon in epsilons if epsilon != OFF] or [1.0])
+    return np.array([finite[-1] + _GAP if epsilon == OFF else np.log2(epsilon) for epsilon in epsilons])
+
+
+def _curve(axes: Axes, label: str, places: Floats, mean: Floats, spread: Floats, i: int) -> None:
+    style = _style(i)
+    axes.plot(places, mean, label=label, lw=1.7, ms=4.5, ls=DASHES[i % len(DASHES)], zorder=3, **style)  # type: ignore[arg-type]
+    axes.fill_between(places, mean - spread, mean + spread, color=style["color"], alpha=0.1, lw=0)
+    for edge in (mean - spread, mean + spread):
+        axes.plot(places, edge, color=style["color"], alpha=0.45, lw=0.6)
+
+
+def _style(i: int) -> dict[str, str]:
+    return {"marker": MARKERS[i % len(MARKERS)], "color": SERIES[i % len(SERIES)]}

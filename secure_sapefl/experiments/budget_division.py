@@ -3,6 +3,7 @@
 Both follow from public numbers, for the site of median size.
 """
 
+from collections import Counter
 from collections.abc import Sequence
 from math import ceil
 from statistics import median_low
@@ -16,8 +17,16 @@ from secure_sapefl.privacy.calibration import Noise, calibrate, score_share
 from secure_sapefl.privacy.events import Budget
 from secure_sapefl.privacy.scores import score_deviation
 from secure_sapefl.privacy.study import Terms
+from secure_sapefl.streams import Purpose
 
 PEERS: Final = (1, 2, 5, 10, 20)
+QUESTIONS: Final = {
+    Purpose.SIMILARITY_ROWS: "similarities",
+    Purpose.ANCHOR_ROWS: "likeness to anchors",
+    Purpose.FISHER_BATCHES: "Fisher weight",
+    Purpose.LABEL_SHARES: "label shares",
+    Purpose.START_ROWS: "fit of peers",
+}
 
 
 def division_sheets(configs: Sequence[Config], sizes: Sequence[int]) -> list[Sheet]:
@@ -30,7 +39,7 @@ def division_sheets(configs: Sequence[Config], sizes: Sequence[int]) -> list[She
         return []
     noises = [calibrate(term.budget, term.schedule(rows)) for term in terms]
     sheets = [_shares(configs[0].method, terms, noises, rows)]
-    if terms[0].releases.queries:
+    if any(query.purpose is Purpose.SIMILARITY_ROWS for query in terms[0].releases.queries):
         sheets.append(_score_noise(configs[0], terms, noises, rows, len(sizes)))
     return sheets
 
@@ -48,18 +57,20 @@ def releases_of(config: Config) -> Releases:
 
 
 def _shares(method: str, terms: Sequence[Terms], noises: Sequence[Noise], rows: int) -> Sheet:
-    trainings, queries = terms[0].releases.trainings, terms[0].releases.queries
-    epochs = sum(training.epochs for training in trainings)
+    releases = terms[0].releases
+    epochs = Counter[str]()
+    for training in releases.trainings:
+        epochs[training.pays_for] += training.epochs
     lines = []
     for term, noise in zip(terms, noises, strict=True):
-        scores = score_share(term.budget, term.schedule(rows), noise) if queries else 0.0
-        parts = [f"{(1 - scores) * training.epochs / epochs:.0%}" for training in trainings]
-        parts += [f"{scores / len(queries):.0%}" for _ in queries]
+        scores = score_share(term.budget, term.schedule(rows), noise) if releases.queries else 0.0
+        parts = [f"{(1 - scores) * count / epochs.total():.0%}" for count in epochs.values()]
+        parts += [f"{scores / len(releases.queries):.0%}" for _ in releases.queries]
         lines.append((f"{term.budget.epsilon:g}", _shown(noise.training), _shown(noise.score), *parts))
-    released = (*(t.pays_for for t in trainings), *(f"similarities for {q.pays_for}" for q in queries))
+    asked = (f"{QUESTIONS.get(q.purpose, 'question')} for {q.pays_for}" for q in releases.queries)
     return Sheet(
         title=f"{method}: noise and shares of the budget (RDP at its best order), a site of {rows} rows",
-        header=("ε", "noise multiplier", "score noise", *released),
+        header=("ε", "noise multiplier", "score noise", *epochs, *asked),
         rows=tuple(lines),
     )
 

@@ -12,12 +12,13 @@ from secure_sapefl.algorithms.releases import NotPrivate
 from secure_sapefl.errors import BadInput
 from secure_sapefl.experiments import budget
 from secure_sapefl.experiments.budget import OFF, Curves, Request, budget_curves, document, parse_epsilons
-from secure_sapefl.experiments.budget_chart import chart
+from secure_sapefl.experiments.budget_chart import _places, chart
 from secure_sapefl.experiments.budget_division import division_sheets
 from secure_sapefl.experiments.cells import Cell
 from secure_sapefl.experiments.plots import draw
 from secure_sapefl.experiments.runner import Runner
 from secure_sapefl.experiments.setting import Contender, Setting, Task
+from secure_sapefl.experiments.tables import Sheet
 
 
 @pytest.fixture
@@ -121,3 +122,23 @@ def test_the_chart_is_drawn_with_infinity_on_its_axis(curves: Curves, tmp_path: 
     (path,) = draw([made], tmp_path)
     assert path.stat().st_size > 10_000
     assert "ε 2 to ∞" in made.alt
+
+
+def test_budgets_stand_on_a_logarithmic_scale_and_infinity_beyond_its_end() -> None:
+    assert _places((0.5, 1.0, 4.0, OFF)).tolist() == [-1, 0, 2, 3.5]
+    assert _places((OFF,)).tolist() == [1.5]
+
+
+def test_a_share_of_the_budget_is_named_by_what_was_asked(request_for: Callable[..., Request]) -> None:
+    """Trainings for one field are one column, questions one each; a method without peers has no table of peers."""
+
+    def sheets(method: str) -> list[Sheet]:
+        request = request_for(method, epsilons=(2.0,))
+        return division_sheets([request.cell(request.contenders[0], 2.0, 0).config], [100] * 6)
+
+    assert [sheet.header[3:] for sheet in sheets("perfedavg")] == [("update",)]
+    assert [sheet.header[3:] for sheet in sheets("fedas")] == [("update", "Fisher weight for similarity_score")]
+    shares, _ = sheets("sapefl-plus")
+    asked = ("similarities", "label shares", "fit of peers")
+    assert shares.header[3:] == ("update", "theta_personal", *(f"{one} for theta_personal" for one in asked))
+    assert sum(int(part.rstrip("%")) for part in shares.rows[0][3:]) == pytest.approx(100, abs=3)
