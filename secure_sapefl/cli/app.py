@@ -1,6 +1,7 @@
 """`secure-sapefl`: registers the commands and turns errors into sentences and exit codes.
 
-Exit codes: 0 the work was done; 1 a fault of ours (please report it); 2 bad usage or bad input; 130 interrupted.
+Exit codes: 0 the work was done; 1 a fault of ours (please report it); 2 bad usage or bad input; 3 an audit found
+a promise broken; 130 interrupted.
 """
 
 import os
@@ -13,6 +14,7 @@ from sapefl_crypto.errors import CryptoError
 from secure_sapefl import __version__
 from secure_sapefl.cli import (
     ablate,
+    audit,
     bench,
     budget,
     compare,
@@ -45,6 +47,7 @@ app.command("figures")(figures.figures)
 app.command("methods")(methods.methods)
 app.command("robustness")(robustness.robustness)
 app.command("report")(report.report)
+app.command("audit")(audit.audit)
 app.add_typer(data.app, name="data")
 app.add_typer(keys.app, name="keys")
 app.add_typer(bench.app, name="bench")

@@ -52,7 +52,7 @@ def start(
     without_tls: WithoutTls = False,
     node_keys: Annotated[
         Path | None,
-        typer.Option(help="Folder of the relays' public keys (*.pub): only these may connect.", show_default=False),
+        typer.Option(help="Folder of relays' public keys (*.pub): only these may connect.", show_default=False),
     ] = None,
     passphrase_file: PassphraseFile = None,
     metrics_port: MetricsPort = None,
@@ -80,6 +80,8 @@ def start(
     if words is not None:
         os.environ[PASSPHRASE_VARIABLE] = words.reveal().decode()
     host, port = host_and_port(listen)
+    if without_tls and node_keys is not None:
+        raise BadInput("Flower checks relays' keys only over TLS; give --tls, or leave --node-keys out.")
     settings = ServerSettings(
         study=study,
         key=key,
@@ -87,7 +89,7 @@ def start(
         host=host,
         port=port,
         tls=_tls(tls, without_tls),
-        node_keys=_public_keys(node_keys),
+        node_keys=_folder(node_keys),
     )
     with log_to_terminal(json_lines=json_logs), asked_to_stop() as stopped:
         server = StudyServer(settings)
@@ -155,10 +157,7 @@ def _tls(folder: Path | None, without: bool) -> "Tls | None":
     return Tls(ca=files.ca, certificate=files.certificate, key=files.key)
 
 
-def _public_keys(folder: Path | None) -> tuple[Path, ...]:
-    if folder is None:
-        return ()
-    keys = tuple(sorted(folder.absolute().glob("*.pub")))
-    if not keys:
-        raise BadInput(f"{folder} holds no *.pub file; sites find theirs as node.key.pub after `site start`.")
-    return keys
+def _folder(path: Path | None) -> Path | None:
+    if path is not None and not path.is_dir():
+        raise BadInput(f"{path} is not a folder; put each relay's public key (node.key.pub of its site) into one.")
+    return None if path is None else path.absolute()

@@ -6,7 +6,7 @@ old one stopped. A run is alive as long as it holds the lock on the state.
 
 import logging
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -37,7 +37,7 @@ class ServerSettings:
     host: str
     port: int
     tls: Tls | None
-    node_keys: Sequence[Path] = ()  # public keys of the relays that may connect; empty admits any
+    node_keys: Path | None = None  # folder of the public keys of relays that may connect; None admits any
 
     @property
     def address(self) -> str:
@@ -56,12 +56,13 @@ class StudyServer:
         settings.state.mkdir(mode=0o700, parents=True, exist_ok=True)
         write_bundle(self._bundle, self._home, settings.address, settings.tls)
         self._link = Child(
-            superlink_command(settings.host, settings.port, settings.tls, authenticate=bool(settings.node_keys)),
+            superlink_command(settings.host, settings.port, settings.tls, authenticate=settings.node_keys is not None),
             self._home,
             settings.state / "superlink.log",
             server_app_environment.of(settings.study, settings.state, settings.key),
         )
         self._run_since: float | None = None
+        self._admitted: set[Path] = set()
 
     def serve(self, stopped: Callable[[], bool]) -> None:
         try:
@@ -70,6 +71,7 @@ class StudyServer:
             while not (stopped() or self._over()):
                 if self._link.keep_running():
                     self._prepare()
+                self._admit()
                 self._keep_run()
                 time.sleep(_PAUSE_SECONDS)
         finally:
@@ -79,9 +81,20 @@ class StudyServer:
         """A new SuperLink knows nobody: no node's key, and no run."""
         host, _, port = self._settings.address.rpartition(":")
         wait_for_port(host, int(port), self._link)
-        for key in self._settings.node_keys:
-            run_once(["flwr", "supernode", "register", str(key)], self._home)
+        self._admitted.clear()
         self._run_since = None
+
+    def _admit(self) -> None:
+        """Register keys that were put into the folder since; a relay that is refused keeps trying."""
+        folder = self._settings.node_keys
+        for key in [] if folder is None else sorted(set(folder.glob("*.pub")) - self._admitted):
+            self._admitted.add(key)
+            try:
+                run_once(["flwr", "supernode", "register", str(key)], self._home)
+            except FlowerFailed as error:
+                _log.warning(str(error))
+            else:
+                _log.info("a relay's key was admitted", extra={"program": key.name})
 
     def _keep_run(self) -> None:
         if is_held(self._settings.state):

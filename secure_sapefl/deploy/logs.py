@@ -52,9 +52,11 @@ def _handled(handler: logging.Handler, formatter: logging.Formatter) -> Iterator
     handler.setFormatter(formatter)
     logger = logging.getLogger(_ROOT)
     logger.setLevel(logging.INFO)
+    logger.propagate = False  # some library may have told the root logger to print everything
     logger.addHandler(handler)
     try:
         yield
     finally:
         logger.removeHandler(handler)
+        logger.propagate = True
         handler.close()
