@@ -4,7 +4,7 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: simulate test check format slow clean
+.PHONY: simulate test format slow docs check-deps sbom reproducible clean
 
 simulate: $(VENV)/.installed        ## the default study: SAPE-FL, encrypted, 20 clients, 10 rounds
 	$(BIN)/secure-sapefl simulate
@@ -17,6 +17,20 @@ slow: $(VENV)/.installed-dev        ## the long tests as well
 
 format: $(VENV)/.installed-dev
 	$(BIN)/ruff check --fix . && $(BIN)/ruff format .
+
+docs: $(VENV)/.installed-docs        ## dist/docs: the documentation, to be read without a network
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+	@echo "Open dist/docs/index.html"
+
+check-deps: $(VENV)/.installed-security    ## known vulnerabilities and licences of what is installed
+	$(BIN)/python scripts/check_deps.py
+
+sbom: $(VENV)/.installed-security          ## dist/sbom.json: a bill of materials, CycloneDX
+	@mkdir -p dist
+	$(BIN)/cyclonedx-py environment --pyproject pyproject.toml --output-reproducible --output-file dist/sbom.json $(BIN)/python
+
+reproducible: $(VENV)/.installed-dev       ## build twice, apart, and compare byte by byte
+	$(BIN)/python scripts/reproducible.py
 
 $(VENV)/bin/python:
 	$(PYTHON) -c 'import sys; sys.exit("secure-sapefl needs Python 3.11 or newer; this is %s. Try: make PYTHON=python3.11 ..." % sys.version.split()[0] if sys.version_info < (3, 11) else 0)'
@@ -31,6 +45,14 @@ $(VENV)/.installed: $(VENV)/bin/python pyproject.toml constraints.txt
 
 $(VENV)/.installed-dev: $(VENV)/.installed
 	$(PIP) --editable '.[dev]'
+	@touch $@
+
+$(VENV)/.installed-docs: $(VENV)/.installed
+	$(PIP) --editable '.[docs]'
+	@touch $@
+
+$(VENV)/.installed-security: $(VENV)/.installed
+	$(PIP) --editable '.[security]'
 	@touch $@
 
 clean:

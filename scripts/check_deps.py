@@ -1,0 +1,108 @@
+"""`make check-deps`: known vulnerabilities of everything installed, and under which licences it stands.
+
+pip-audit calls it a success when it could look nothing up. Here what was not checked is a failure of its own: exit
+code 0 when every package was checked and none is known to be vulnerable, 1 when one is, 2 when some were not checked.
+"""
+
+import json
+import subprocess
+import sys
+import tempfile
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from importlib.metadata import Distribution, distributions
+from pathlib import Path
+from typing import Any
+
+OURSELVES = "secure-sapefl"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    checked: int
+    vulnerable: tuple[str, ...]
+    unchecked: tuple[str, ...]
+
+    @property
+    def exit_code(self) -> int:
+        return 1 if self.vulnerable else 2 if self.unchecked or not self.checked else 0
+
+    @property
+    def sentences(self) -> list[str]:
+        said = [f"Vulnerable: {line}" for line in self.vulnerable]
+        if self.unchecked or not self.checked:
+            some = ", ".join(self.unchecked[:5]) + (", ..." if len(self.unchecked) > 5 else "")
+            said.append(
+                f"{len(self.unchecked)} packages were NOT checked ({some or 'the audit gave no answer'}): the advisory "
+                "database could not be asked about them. Run this where it can be reached; until then nothing is known."
+            )
+        said.append(f"{self.checked} packages were checked, {len(self.vulnerable)} advisories apply.")
+        return said
+
+
+def verdict(report: str) -> Verdict:
+    """Read pip-audit's JSON; what is not JSON is an audit that did not take place."""
+    try:
+        entries: list[dict[str, Any]] = json.loads(report)["dependencies"]
+    except (json.JSONDecodeError, KeyError, TypeError):
+        return Verdict(checked=0, vulnerable=(), unchecked=())
+    checked = [entry for entry in entries if "skip_reason" not in entry]
+    return Verdict(
+        checked=len(checked),
+        vulnerable=tuple(_advice(entry, found) for entry in checked for found in entry["vulns"]),
+        unchecked=tuple(entry["name"] for entry in entries if "skip_reason" in entry),
+    )
+
+
+def _advice(entry: Mapping[str, Any], found: Mapping[str, Any]) -> str:
+    fixed = ", ".join(found.get("fix_versions") or ()) or "no release yet"
+    return f"{entry['name']} {entry['version']}: {found['id']}, fixed in {fixed}"
+
+
+def requirements(installed: Iterable[Distribution]) -> list[str]:
+    """Every package as published: a local build (torch 2.13.0+cpu) is audited as the release it is a build of."""
+    found = {d.metadata["Name"]: d.version.partition("+")[0] for d in installed if d.metadata["Name"] != OURSELVES}
+    return [f"{name}=={version}" for name, version in sorted(found.items())]
+
+
+def audit(names: list[str]) -> str:
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "requirements.txt"
+        file.write_text("\n".join(names) + "\n")
+        options = ["--requirement", str(file), "--no-deps", "--disable-pip", "--format", "json"]
+        command = [sys.executable, "-m", "pip_audit", *options, "--progress-spinner", "off"]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603 - our own interpreter
+    return done.stdout
+
+
+def licence(package: Distribution) -> str:
+    """As the package declares it: by expression, by classifier, or in words."""
+    metadata = package.metadata
+    if expression := metadata.get("License-Expression"):
+        return expression
+    classifiers = [c for c in metadata.get_all("Classifier") or () if c.startswith("License :: ")]
+    if classifiers:
+        return " / ".join(sorted(c.rpartition(" :: ")[2] for c in classifiers))
+    words = (metadata.get("License") or "").strip().splitlines()
+    return words[0][:60] if words else "not declared"
+
+
+def by_licence(installed: Iterable[Distribution]) -> dict[str, list[str]]:
+    groups: defaultdict[str, set[str]] = defaultdict(set)
+    for package in installed:
+        groups[licence(package)].add(package.metadata["Name"])
+    return {name: sorted(groups[name]) for name in sorted(groups, key=lambda name: (-len(groups[name]), name))}
+
+
+def main() -> int:
+    installed = list(distributions())
+    for name, packages in by_licence(installed).items():
+        print(f"{name} ({len(packages)}): {', '.join(packages)}")
+    found = verdict(audit(requirements(installed)))
+    print("\n" + "\n".join(found.sentences))
+    return found.exit_code
+
+
+if __name__ == "__main__":
+    sys.exit(main())
