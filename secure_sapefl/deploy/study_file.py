@@ -10,9 +10,7 @@ import base64
 import hashlib
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
-from functools import lru_cache
-from itertools import combinations
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal, Self
 
@@ -20,18 +18,18 @@ import tomli_w
 from pydantic import AfterValidator, Field, field_validator, model_validator
 
 from sapefl_crypto.binding import bind
-from sapefl_crypto.errors import FrameRejected, KeyRejected
+from sapefl_crypto.errors import FrameRejected
 from sapefl_crypto.identity import SiteIdentity, SitePublicKeys
 from sapefl_crypto.signing import sign_document, verify_document
 from secure_sapefl import __version__
 from secure_sapefl.config import Config, Settings, read_toml
 from secure_sapefl.deploy.errors import StudyRejected
+from secure_sapefl.deploy.roster import SMALLEST_ROSTER, PublicKey, read_keys, require_distinct
 from secure_sapefl.deploy.schema import Schema, read_schema
 from secure_sapefl.errors import BadInput
 from secure_sapefl.protocol.messages import SiteId
 from secure_sapefl.protocol.study import cohort_size
 
-SMALLEST_ROSTER: Final = 2
 _KIND: Final = "study"
 _FILE_NAME: Final = re.compile("[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
@@ -44,17 +42,6 @@ def _fit_for_a_file_name(name: str) -> str:
     return name
 
 
-_read_keys = lru_cache(maxsize=1 << 12)(SitePublicKeys.from_text)
-
-
-def _public_key(text: str) -> str:
-    try:
-        return _read_keys(text).to_text()
-    except KeyRejected as error:
-        raise ValueError(str(error).removesuffix(".")) from None
-
-
-PublicKey = Annotated[str, AfterValidator(_public_key)]
 StudyName = Annotated[str, AfterValidator(_fit_for_a_file_name)]
 
 
@@ -116,7 +103,7 @@ class StudyFile(Settings):
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
-        _check_roster(self.sites_keys, self.coordinator_keys)
+        require_distinct((self.coordinator_keys, *self.sites_keys))
         if self.cohort_size > self.protection.max_clients:
             raise StudyRejected(
                 f"{self.cohort_size} sites take part in a round, the encryption is planned for "
@@ -136,12 +123,12 @@ class StudyFile(Settings):
 
     @property
     def coordinator_keys(self) -> SitePublicKeys:
-        return _read_keys(self.coordinator)
+        return read_keys(self.coordinator)
 
     @property
     def sites_keys(self) -> tuple[SitePublicKeys, ...]:
         """The roster in its order, which is the order of sites everywhere: cohorts and random streams count by it."""
-        return tuple(_read_keys(text) for text in self.roster)
+        return tuple(read_keys(text) for text in self.roster)
 
     @property
     def sites(self) -> tuple[SiteId, ...]:
@@ -254,22 +241,6 @@ def require_expected(study: StudyFile, *, fingerprint: str | None = None, digest
         raise StudyRejected(
             f"The study has digest {study.digest}, not {digest}; it is another one, or another version."
         )
-
-
-def _check_roster(sites: Sequence[SitePublicKeys], coordinator: SitePublicKeys) -> None:
-    """Every name and key once: whoever held two places would count twice, and could hide in a cohort of one."""
-    parties = (coordinator, *sites)
-    held: dict[str, Callable[[SitePublicKeys], object]] = {
-        "name": lambda keys: keys.name.casefold(),
-        "signing key": lambda keys: keys.signing,
-        "sealing key": lambda keys: keys.sealing,
-    }
-    for what, of in held.items():
-        for one, other in combinations(parties, 2):
-            if of(one) == of(other):
-                raise StudyRejected(
-                    f"{one.name!r} and {other.name!r} have the same {what}; coordinator and sites each need their own."
-                )
 
 
 def _signature(text: object, where: str) -> bytes:

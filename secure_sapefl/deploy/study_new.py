@@ -7,7 +7,8 @@ from typing import Any, Final
 from sapefl_crypto.identity import SitePublicKeys
 from secure_sapefl.algorithms.registry import algorithm
 from secure_sapefl.deploy.errors import StudyRejected
-from secure_sapefl.deploy.study_file import SMALLEST_ROSTER, StudyFile
+from secure_sapefl.deploy.roster import SMALLEST_ROSTER
+from secure_sapefl.deploy.study_file import StudyFile
 from secure_sapefl.deploy.study_terms import StudyTerms
 from secure_sapefl.errors import BadInput
 
