@@ -41,7 +41,18 @@ FORBIDDEN = {  # folder or module: what it must not import, however deep inside 
     },
     "secure_sapefl.privacy": {"secure_sapefl.engine", "secure_sapefl.data", "sapefl_crypto"},
     "secure_sapefl.protocol": {"secure_sapefl.engine", "secure_sapefl.deploy", "secure_sapefl.data"},
-    "secure_sapefl.engine": {"secure_sapefl.cli", "secure_sapefl.deploy", "secure_sapefl.experiments"},
+    "secure_sapefl.audit": {
+        "secure_sapefl.cli",
+        "secure_sapefl.deploy",
+        "secure_sapefl.experiments",
+        "secure_sapefl.report",
+    },
+    "secure_sapefl.engine": {
+        "secure_sapefl.audit",
+        "secure_sapefl.cli",
+        "secure_sapefl.deploy",
+        "secure_sapefl.experiments",
+    },
 }
 ALLOWED = {"secure_sapefl.data.torchvision_sets": {"torch"}}  # torchvision's datasets do not import without it
 ONLY_IN = {  # a dependency: the folders that may name it

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from secure_sapefl.cli.audit import audited, conclude
 from secure_sapefl.cli.live import live_view
 from secure_sapefl.cli.options import given, key_values
 from secure_sapefl.cli.progress import download_progress, round_progress
@@ -66,6 +67,7 @@ def simulate(
         Path | None, typer.Option(help="New folder for the run. [default: runs/DATE-METHOD-DATASET]")
     ] = None,
     resume: Annotated[Path | None, typer.Option(help="Go on with a run that was stopped.")] = None,
+    audit: Annotated[bool, typer.Option("--audit", help="Attack the run when it is over; see `audit`.")] = False,
     output: Annotated[Literal["table", "json"], typer.Option("--format", help="What to print at the end.")] = "table",
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")] = False,
     live: Annotated[bool, typer.Option("--live", help="Show the report in a browser while it grows.")] = False,
@@ -132,10 +134,13 @@ def simulate(
         chosen = _config(settings, config)
         folder = out or _default_folder(chosen)
         summary = _simulate(chosen, folder, quiet, live)
+    findings = audited(folder, quiet=quiet) if audit else None
     if output == "json":
-        typer.echo(json.dumps(summary))
+        typer.echo(json.dumps(summary if findings is None else summary | {"audit": findings.to_json()}))
     else:
         show_summary(summary, folder)
+    if findings is not None:
+        conclude(findings, folder, show=output == "table")
 
 
 def _simulate(config: "Config", folder: Path, quiet: bool, live: bool) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from secure_sapefl.engine.result import RoundRecord
 from secure_sapefl.engine.run_folder import summary_of
 from secure_sapefl.errors import BadInput
 from secure_sapefl.metrics import Floats
+from secure_sapefl.report.audit_section import AuditSection, read_audit
 
 _NEEDED = frozenset(
     {"method", "dataset", "source", "partition", "client_names", "rounds", "seed", "protection", "device", "versions"}
@@ -28,6 +29,7 @@ class Run:
     config: Config
     summary: Mapping[str, Any]
     rounds: tuple[RoundRecord, ...]
+    audit: AuditSection | None = None
 
     @property
     def algorithm(self) -> Algorithm:
@@ -85,6 +87,7 @@ def load_run(folder: Path) -> Run:
             config=Config.load(folder / "config.toml"),
             summary=summary,
             rounds=tuple(RoundRecord.from_json(json.loads(line)) for line in lines),
+            audit=read_audit(folder),
         )
         _check(run)
     except (OSError, KeyError, TypeError, ValueError, AttributeError) as error:

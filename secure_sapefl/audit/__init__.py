@@ -1,0 +1,1 @@
+"""Attacks on our own system, from what each party of a run was actually handed."""

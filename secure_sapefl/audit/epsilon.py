@@ -1,0 +1,51 @@
+"""Epsilon measured: the canaries' bound on the whole run, and each mechanism's by itself, against what ledgers say."""
+
+from typing import Final
+
+from secure_sapefl.algorithms.releases import NotPrivate
+from secure_sapefl.audit.canaries import CanaryRun
+from secure_sapefl.audit.findings import EmpiricalEpsilon
+from secure_sapefl.audit.mechanisms import Bench, MechanismAudit, audit_mechanisms
+from secure_sapefl.audit.one_run import lower_bound
+from secure_sapefl.audit.recording import PublicTerms
+from secure_sapefl.config import Config
+from secure_sapefl.data import Federation
+from secure_sapefl.privacy.events import Budget
+from secure_sapefl.privacy.study import Terms
+
+_NO_DELTA: Final = 1e-5  # for the bound on a run that promised nothing
+
+
+def empirical_epsilon(
+    canaries: CanaryRun, mechanisms: tuple[MechanismAudit, ...], delta: float | None
+) -> EmpiricalEpsilon:
+    privacy = canaries.result.privacy
+    return EmpiricalEpsilon(
+        lower=lower_bound(canaries.scores, canaries.included, delta or _NO_DELTA),
+        claimed=None if privacy is None else float(privacy["epsilon_max"]),
+        delta=delta or _NO_DELTA,
+        mechanisms=mechanisms,
+    )
+
+
+def mechanisms_of(
+    config: Config, federation: Federation, public: PublicTerms, trainings: int, queries: int, seed: int
+) -> tuple[MechanismAudit, ...]:
+    """Those of the smallest site that can take part, where a record weighs most; none in a run that is not private."""
+    releases, cohort = public.algorithm.releases, public.study.cohort_size
+    if config.dp_epsilon is None or config.dp_delta is None or isinstance(releases, NotPrivate):
+        return ()
+    budget = Budget(config.dp_epsilon, config.dp_delta)
+    able = [client.train for client in federation.clients if len(client.train) >= config.batch_size]
+    bench = Bench(
+        terms=Terms.of(config, budget, releases(public.options, config.local_epochs), public.study.name),
+        rows=min(able, key=len),
+        model=public.model,
+        theta=public.theta_initial[: public.model.parameters],
+        lr=config.lr,
+        entries=max(1, min(config.peers_per_client or cohort, cohort - 1)),
+        trainings=trainings,
+        queries=queries,
+        seed=seed,
+    )
+    return audit_mechanisms(bench)

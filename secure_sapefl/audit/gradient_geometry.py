@@ -1,0 +1,51 @@
+"""Angles between records' gradients, without forming one.
+
+A linear layer's gradient of one record is an outer product d a^T, so that <d1 a1^T, d2 a2^T> = <d1, d2> <a1, a2>. All
+inner products of n records then cost n^2 times the width of a layer, not n^2 times its weights.
+"""
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+from secure_sapefl.models import Model
+from secure_sapefl.privacy.per_record import ConvolutionGradients, LinearGradients, RecordGradients, record_gradients
+from secure_sapefl.training.objective import Batch, LocalLoss
+
+
+def gradients_at(model: Model, theta: Tensor, x: Tensor, y: Tensor) -> list[RecordGradients]:
+    """Of the plain loss of every record at one model [P], layer by layer; one site, so their first axis is 1."""
+    count = len(y)
+    batch = Batch(x[None], y[None], torch.arange(count)[None], torch.full((1, count), 1 / count))
+    return record_gradients(model, model.views(theta[None].detach()), batch, LocalLoss())
+
+
+def products(left: Sequence[RecordGradients], right: Sequence[RecordGradients]) -> Tensor:
+    """<g_i, h_j> over the whole model, [n, n]."""
+    return torch.stack([_layer_products(*pair) for pair in zip(left, right, strict=True)]).sum(0)
+
+
+def along(gradients: Sequence[RecordGradients], model: Model, direction: Tensor) -> Tensor:
+    """<g_i, direction> for a direction in weight space [P], [n]."""
+    parts = [view[0] for view in model.views(direction[None])]
+    pairs = zip(parts[::2], parts[1::2], strict=True)
+    return torch.stack([_layer_along(one, *pair) for one, pair in zip(gradients, pairs, strict=True)]).sum(0)
+
+
+def _layer_products(left: RecordGradients, right: RecordGradients) -> Tensor:
+    match left, right:
+        case LinearGradients(), LinearGradients():
+            return (left.slopes[0] @ right.slopes[0].T) * (left.inputs[0] @ right.inputs[0].T + 1)
+        case ConvolutionGradients(), ConvolutionGradients():
+            return left.weight[0].flatten(1) @ right.weight[0].flatten(1).T + left.bias[0] @ right.bias[0].T
+    raise TypeError(f"{left} and {right} are not gradients of one layer.")
+
+
+def _layer_along(gradients: RecordGradients, weight: Tensor, bias: Tensor) -> Tensor:
+    match gradients:
+        case LinearGradients():
+            return ((gradients.slopes[0] @ weight) * gradients.inputs[0]).sum(1) + gradients.slopes[0] @ bias
+        case ConvolutionGradients():
+            return gradients.weight[0].flatten(1) @ weight.flatten() + gradients.bias[0] @ bias
+    raise TypeError(f"{gradients} is not of a layer we know.")

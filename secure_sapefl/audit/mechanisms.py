@@ -1,0 +1,183 @@
+"""Each private mechanism by itself, run many times on two neighbouring data sets.
+
+A whole run can be audited once, and one run bounds epsilon loosely. A single release can be repeated by the hundred:
+clones of one site stand side by side, half of them with one record more, and go through the very mechanism the run
+used, with its own payments. If an observer tells the halves apart better than the release's own entry in the ledger
+allows, the mechanism does not do what was paid for (Nasr et al. 2021, arXiv:2101.04535).
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from scipy.stats import beta
+from torch import Tensor
+
+from secure_sapefl.algorithms.releases import Releases
+from secure_sapefl.audit.canaries import WIDTH
+from secure_sapefl.audit.one_run import CONFIDENCE
+from secure_sapefl.data import Rows
+from secure_sapefl.metrics import Floats
+from secure_sapefl.models import Model
+from secure_sapefl.privacy.accounting import composition, rdp_epsilon
+from secure_sapefl.privacy.events import Event
+from secure_sapefl.privacy.group import PrivateGroup
+from secure_sapefl.privacy.ledger import MemoryStore
+from secure_sapefl.privacy.randomness import KeyedRandomness, Randomness
+from secure_sapefl.privacy.study import PrivateSite, Terms
+from secure_sapefl.streams import Purpose
+from secure_sapefl.training.objective import Batch, LocalLoss
+from secure_sapefl.training.plan import Shard
+from secure_sapefl.training.trainer import BatchedTrainer
+
+_WIDER: Final = 4  # the lone canary is this much wider than those of a run: nobody else is disturbed by it
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MechanismAudit:
+    """Of one release in one round: the least epsilon it can have, and what its event says it has."""
+
+    release: str
+    trials: int
+    lower: float
+    claimed: float
+    reachable: float
+
+    @property
+    def broken(self) -> bool:
+        return self.lower > self.claimed
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "release": self.release,
+            "trials": self.trials,
+            "epsilon_lower": self.lower,
+            "epsilon_claimed": self.claimed,
+            "reachable": self.reachable,
+            "confidence": CONFIDENCE,
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bench:
+    """A site of the run whose releases are repeated: its rows, and the terms under which it pays."""
+
+    terms: Terms
+    rows: Rows
+    model: Model
+    theta: Tensor
+    lr: float
+    entries: int  # similarities in one release
+    trainings: int  # trials on either side
+    queries: int
+    seed: int
+
+    @property
+    def releases(self) -> Releases:
+        return self.terms.releases
+
+    def clones(self, rows: int, count: int) -> PrivateGroup:
+        """``count`` sites of ``rows`` rows, each having paid for one round."""
+        paid = tuple(PrivateSite("clone", rows, self.terms, MemoryStore()).pay(0) for _ in range(count))
+
+        def randomness(purpose: Purpose) -> Sequence[Randomness]:
+            seeds = np.random.SeedSequence([self.seed, 4, rows, int(purpose)]).spawn(count)
+            return [KeyedRandomness(np.random.default_rng(one)) for one in seeds]
+
+        return PrivateGroup(paid, randomness, self.terms.clip)
+
+    def event(self, purpose: Purpose) -> Event:
+        return PrivateSite("clone", len(self.rows), self.terms, MemoryStore()).events(0)[purpose]
+
+
+Observe = Callable[[Bench, Purpose], tuple[Floats, Floats]]
+"""What an observer sees of a release, without and with the record, a number a trial."""
+
+
+def audit_mechanisms(bench: Bench) -> tuple[MechanismAudit, ...]:
+    queries = [_audited(bench, query.purpose, query.pays_for, _query) for query in bench.releases.queries]
+    trainings = [_audited(bench, one.purpose, one.pays_for, _training) for one in bench.releases.trainings]
+    return (*queries, *trainings)
+
+
+def _audited(bench: Bench, purpose: Purpose, release: str, observe: Observe) -> MechanismAudit:
+    without, with_one = observe(bench, purpose)
+    delta = bench.terms.budget.delta
+    trials = len(without)
+    return MechanismAudit(
+        release=f"{release} ({purpose.name.lower().replace('_', ' ')})",
+        trials=2 * trials,
+        lower=distinguished(without, with_one, delta),
+        claimed=rdp_epsilon(composition([bench.event(purpose)]), delta),
+        reachable=distinguished(np.zeros(trials), np.ones(trials), delta),
+    )
+
+
+def _query(bench: Bench, purpose: Purpose) -> tuple[Floats, Floats]:
+    """Means of one half in every entry, against one record more that brings 1 to each: seen by their average."""
+    count, rows = bench.queries, len(bench.rows)
+    exact = torch.full((count, bench.entries), 0.5)
+    asked = torch.ones_like(exact, dtype=torch.bool)
+    without, with_one = (
+        bench.clones(rows + more, count).means(exact + more / rows, asked, [rows] * count, purpose) for more in (0, 1)
+    )
+    return without.mean(1).double().numpy(), with_one.mean(1).double().numpy()
+
+
+def _training(bench: Bench, purpose: Purpose) -> tuple[Floats, Floats]:
+    """A whole training of one round, with and without a canary: seen along the canary's gradient."""
+    rng = np.random.default_rng([bench.seed, 5])
+    own, width = bench.rows, WIDTH * _WIDER
+    x = (own.X.mean(0) + width * own.X.std(0) * rng.normal(size=(1, *own.X.shape[1:]))).astype(np.float32)
+    y = rng.integers(0, bench.model.classes, 1)
+    with_one = Rows(np.concatenate([own.X, x]), np.concatenate([own.y, y]))
+    batch = Batch(torch.from_numpy(x)[None], torch.from_numpy(y)[None], torch.zeros((1, 1)), torch.ones((1, 1)))
+    direction = BatchedTrainer(bench.model).gradient(bench.theta[None], batch, LocalLoss())[0]
+    return _moved(bench, own, purpose, direction), _moved(bench, with_one, purpose, direction)
+
+
+def _moved(bench: Bench, rows: Rows, purpose: Purpose, direction: Tensor) -> Floats:
+    """How far each clone's training went down along ``direction``."""
+    count = bench.trainings
+    shard = Shard(torch.from_numpy(rows.X), torch.from_numpy(rows.y), (0,) * count, (len(rows),) * count)
+    theta = bench.theta.expand(count, -1)
+    after = bench.clones(len(rows), count).train(theta, bench.model, shard, LocalLoss(), purpose, bench.lr)
+    return ((bench.theta - after) @ direction).double().numpy()
+
+
+def distinguished(without: Floats, with_one: Floats, delta: float) -> float:
+    """A lower bound on epsilon from how well a threshold tells two samples apart.
+
+    The threshold and its direction are chosen on the first half of either sample and judged on the second, by
+    Clopper-Pearson limits on both error rates.
+    """
+    half = len(without) // 2
+    sign, threshold = _best_threshold(without[:half], with_one[:half])
+    trials = len(without) - half
+    true, false = (int((sign * sample[half:] >= sign * threshold).sum()) for sample in (with_one, without))
+    ways = _log_ratio(true, false, trials, delta), _log_ratio(trials - false, trials - true, trials, delta)
+    return max(0.0, *ways)
+
+
+def _best_threshold(without: Floats, with_one: Floats) -> tuple[int, float]:
+    sign = 1 if with_one.mean() >= without.mean() else -1
+    edges = np.unique(np.concatenate([without, with_one]))
+    middles = (edges[1:] + edges[:-1]) / 2 if len(edges) > 1 else edges
+    true, false = (_caught(sign * sample, sign * middles) for sample in (with_one, without))
+    evidence = [_log_ratio(int(t), int(f), len(without), 0.0) for t, f in zip(true, false, strict=True)]
+    return sign, float(middles[int(np.argmax(evidence))])
+
+
+def _caught(sample: Floats, thresholds: Floats) -> NDArray[np.int64]:
+    return np.asarray(len(sample) - np.searchsorted(np.sort(sample), thresholds, side="left"))
+
+
+def _log_ratio(true: int, false: int, trials: int, delta: float) -> float:
+    """log((TPR - delta) / FPR) with both rates at the unfavourable end of their limits."""
+    error = (1 - CONFIDENCE) / 4  # two limits in each of two directions
+    least = float(beta.ppf(error, true, trials - true + 1)) if true else 0.0
+    most = float(beta.ppf(1 - error, false + 1, trials - false)) if false < trials else 1.0
+    return float(np.log(max(least - delta, 1e-300) / most))

@@ -1,0 +1,63 @@
+"""A finished run once more, with every party listening."""
+
+from collections import Counter
+from dataclasses import dataclass
+
+from secure_sapefl.audit.parties import AtServer, AtSite, Observer, Party
+from secure_sapefl.audit.recording import PublicTerms, RecordedSimulation
+from secure_sapefl.audit.server_attacks import Forger, key_within_reach
+from secure_sapefl.audit.traffic import Sizes
+from secure_sapefl.config import Config
+from secure_sapefl.data import Federation
+from secure_sapefl.engine.result import Result
+from secure_sapefl.protocol.codec import Codec
+from secure_sapefl.protocol.encrypted import CkksCodec
+from secure_sapefl.protocol.messages import SiteId
+from secure_sapefl.protocol.plaintext import PlaintextCodec
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Replay:
+    terms: PublicTerms
+    parties: tuple[Party, ...]  # the server first
+    described: dict[str, str]
+    sizes: Sizes
+    key_within_reach: bool
+    forgeries: dict[str, bool]
+    result: Result
+
+
+def replay(config: Config, federation: Federation) -> Replay:
+    simulation = RecordedSimulation(config.model_copy(update={"evaluate_every": config.rounds}), federation)
+    terms, site = simulation.terms, most_invited(simulation.terms, config.rounds)
+    key = key_within_reach(simulation.recorded)
+    keyless: Codec = PlaintextCodec(terms.params) if key is None else CkksCodec(key)
+    parties = (
+        AtServer("server", terms, keyless),
+        AtSite("peer", terms, simulation.key_holder, site),
+        AtServer("server and one site", terms, simulation.key_holder, site),
+        Observer("observer", terms, PlaintextCodec(terms.params)),
+    )
+    sizes, forger = Sizes(), Forger(terms, simulation.key_holder)
+    simulation.tell(*parties, sizes, *([forger] if config.protection == "ckks" else []))
+    result = simulation.run()
+    return Replay(
+        terms=terms,
+        parties=parties,
+        described={
+            "server": "the server alone, with public parameters and every message it was handed",
+            "peer": f"{site}, with the study's key, its peers' models and every round's sum",
+            "server and one site": f"the server with the key of {site}",
+            "observer": "somebody on the network, who sees names, sizes and times under TLS",
+        },
+        sizes=sizes,
+        key_within_reach=key is not None,
+        forgeries=forger.accepted,
+        result=result,
+    )
+
+
+def most_invited(terms: PublicTerms, rounds: int) -> SiteId:
+    """The site that takes part most often, and so sees most."""
+    invited = Counter(c for round_index in range(rounds) for c in terms.study.cohort(round_index))
+    return terms.study.sites[max(sorted(invited), key=lambda c: invited[c])]

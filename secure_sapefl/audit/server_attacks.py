@@ -1,0 +1,91 @@
+"""What a server of an encrypted study can try beyond looking: find a key in its reach, or pass off another sum.
+
+The forgeries are made as a server would make them, with public parameters and the frames of the round; the sites'
+answer to each is what the run's own code says. A plaintext study promises nothing here, and is not asked.
+"""
+
+import gc
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from types import BuiltinFunctionType, CodeType, FunctionType, ModuleType
+from typing import Final
+
+from sapefl_crypto import Aggregate, CohortKey
+from sapefl_crypto.errors import CryptoError
+from secure_sapefl.audit.recording import PublicTerms, RoundMessages
+from secure_sapefl.protocol.codec import Codec
+
+_OPAQUE: Final = (type, ModuleType, CodeType, BuiltinFunctionType)
+
+
+def reachable(root: object) -> Iterator[object]:
+    """All objects that lead from ``root``, but not through classes, modules or a function's globals."""
+    seen, waiting, alive = set[int](), [root], []  # the last so that no id is used twice while we look
+    while waiting:
+        one = waiting.pop()
+        if id(one) in seen or isinstance(one, _OPAQUE):
+            continue
+        seen.add(id(one))
+        alive.append(one)
+        yield one
+        if isinstance(one, FunctionType):
+            waiting += [one.__closure__, one.__defaults__, one.__kwdefaults__, one.__dict__]
+        else:
+            waiting += gc.get_referents(one)
+
+
+def key_within_reach(server: object) -> CohortKey | None:
+    return next((one for one in reachable(server) if isinstance(one, CohortKey)), None)
+
+
+class Forger:
+    """Tries every forgery on the first round that has something to forge; ``accepted`` says which ones passed."""
+
+    def __init__(self, terms: PublicTerms, codec: Codec) -> None:
+        self._terms, self._codec = terms, codec
+        self._last: RoundMessages | None = None
+        self.accepted: dict[str, bool] = {}
+
+    def hear(self, messages: RoundMessages) -> None:
+        if not self.accepted and self._last is not None and len(messages.outcome.weights) > 1:
+            self.accepted = dict((*self._sums(messages, self._last), *self._models(messages)))
+        self._last = messages
+
+    def _sums(self, now: RoundMessages, last: RoundMessages) -> Iterator[tuple[str, bool]]:
+        if now.outcome.aggregate is None or last.outcome.aggregate is None:
+            return
+        first, *others = sites = [site for site, _ in now.outcome.weights]
+        top = self._terms.study.max_score
+        unequal = {site: top if site == first else top / 2 for site in sites}
+        yield "one site's update as the sum", self._passes(now, self._instead(now, {first: top}))
+        yield "a sum without one site", self._passes(now, self._instead(now, dict.fromkeys(others, top)))
+        yield "a sum with other weights", self._passes(now, self._instead(now, unequal))
+        yield "the last round's sum", self._passes(now, last.outcome.aggregate)
+
+    def _instead(self, now: RoundMessages, scores: dict[str, float]) -> bytes:
+        """A true sum of something else, under the honest sum's claim."""
+        adder = self._terms.new_adder(now.outcome.round_index)
+        for upload in now.uploads:
+            if upload.update is not None and upload.site in scores:
+                adder.add(upload.update, scores[upload.site], sender=upload.site)
+        other = Aggregate.from_bytes(adder.finish().to_bytes())
+        return replace(Aggregate.from_bytes(now.outcome.aggregate or b""), payload=other.payload).to_bytes()
+
+    def _models(self, now: RoundMessages) -> Iterator[tuple[str, bool]]:
+        sealed = [upload.theta_personal for upload in now.uploads if upload.theta_personal is not None]
+        if len(sealed) > 1:
+            (mine, theirs, *_), study, at = sealed, self._terms.study.name, now.outcome.round_index
+            opened = _taken(lambda: self._codec.open(mine.blob, study=study, round_index=at, sender=theirs.sender))
+            yield "one site's model as another's", opened
+
+    def _passes(self, now: RoundMessages, forged: bytes) -> bool:
+        study, at = self._terms.study.name, now.outcome.round_index
+        return _taken(lambda: self._codec.decrypt(forged, study=study, round_index=at))
+
+
+def _taken(use: Callable[[], object]) -> bool:
+    try:
+        use()
+    except CryptoError:
+        return False
+    return True

@@ -1,0 +1,134 @@
+"""`secure-sapefl audit`: attack a finished run from what each of its parties was handed."""
+
+import json
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+if TYPE_CHECKING:
+    from secure_sapefl.audit.findings import Findings, Inferences, PartyFindings
+
+BROKEN_PROMISE = 3
+
+
+def audit(
+    run: Annotated[Path, typer.Argument(metavar="RUN", help="Folder of a finished run.", show_default=False)],
+    references: Annotated[int, typer.Option(min=2, help="Reference runs for membership inference; even.")] = 4,
+    canaries: Annotated[int, typer.Option(min=10, help="Made-up records for the bound on epsilon.")] = 400,
+    seed: Annotated[int, typer.Option(min=0, help="Fixes every draw of the audit.")] = 0,
+    output: Annotated[Literal["table", "json"], typer.Option("--format", help="What to print at the end.")] = "table",
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")] = False,
+) -> None:
+    """Attack a finished run from the view of its server, of a curious peer, of both together, and of the network.
+
+    The run is repeated from its config.toml with its messages recorded; nothing else of it is needed. Membership
+    inference, gradient inversion, property inference, and a lower bound on epsilon against the ledgers' upper bound.
+    Writes RUN/audit.json and RUN/plots/audit-inversion.png and renews RUN/report.html. Exit code 3 when a promise of
+    the system was found broken.
+
+    Examples:
+
+    `secure-sapefl audit runs/mine`
+
+    `secure-sapefl audit runs/mine --references 8 --canaries 1000 --format json > audit.json`
+    """
+    findings = audited(run, references, canaries, seed, quiet)
+    if output == "json":
+        typer.echo(json.dumps(findings.to_json()))
+    conclude(findings, run, show=output == "table")
+
+
+def audited(run: Path, references: int = 4, canaries: int = 400, seed: int = 0, quiet: bool = False) -> "Findings":
+    from secure_sapefl.audit.audit import Effort, write_findings
+    from secure_sapefl.audit.audit import audit as attack
+    from secure_sapefl.report.run_report import write_report
+
+    effort = Effort(pairs=references // 2, canaries=canaries)
+    with _stages(effort.stages, quiet) as say:
+        findings = attack(run, effort, seed, say)
+    write_findings(findings, run)
+    write_report(run)
+    return findings
+
+
+def conclude(findings: "Findings", run: Path, *, show: bool) -> None:
+    """Show a person what was found, and end with a code of its own where a promise was broken."""
+    if show:
+        _show(findings, run)
+    if findings.alarms:
+        raise typer.Exit(BROKEN_PROMISE)
+
+
+@contextmanager
+def _stages(total: int, quiet: bool) -> Iterator[Callable[[str], None]]:
+    """A bar with what is being done; on a pipe, one line a stage."""
+    console = Console(stderr=True, quiet=quiet)
+    columns = (TextColumn("audit"), BarColumn(), MofNCompleteColumn(), TextColumn("{task.description}"))
+    with Progress(*columns, TimeElapsedColumn(), console=console, disable=not console.is_terminal) as progress:
+        task, begun = progress.add_task("starting", total=total), 0
+
+        def say(what: str) -> None:
+            nonlocal begun
+            progress.update(task, completed=begun, description=what)
+            begun += 1
+            if not console.is_terminal:
+                console.print(f"audit {begun}/{total}  {what}", highlight=False)
+
+        yield say
+        progress.update(task, completed=total, description="done")
+
+
+def _show(findings: "Findings", run: Path) -> None:
+    console = Console()
+    table = Table("party", "membership: AUC, found at 1 % false alarms", "rows rebuilt", "learnt from scores, sizes")
+    for party in findings.parties:
+        table.add_row(party.name, _membership(party), _rebuilt(party), _learnt(party))
+    console.print(table)
+    console.print(_epsilon(findings), highlight=False)
+    for alarm in findings.alarms:
+        console.print(f"[bold red]Broken promise:[/] {alarm}")
+    if not findings.facts["same_numbers_again"]:
+        console.print("The second run did not give the first one's numbers: another machine, version or data file.")
+    console.print(f"Details: {run / 'audit.json'}, {run / 'report.html'}", highlight=False, soft_wrap=True)
+
+
+def _membership(party: "PartyFindings") -> str:
+    lines = []
+    for one in party.memberships:
+        best = one.best
+        found = best.tpr[0.01]
+        at = "too few rows" if found is None else f"{found.value:.1%} ({found.low:.1%} to {found.high:.1%})"
+        lines.append(f"{one.kind}: {best.auc.value:.2f} ({best.auc.low:.2f} to {best.auc.high:.2f}), {at}")
+    return "\n".join(lines) or "no model in sight"
+
+
+def _rebuilt(party: "PartyFindings") -> str:
+    one = party.rebuilding
+    if one is None:
+        return "no update in sight"
+    return f"{'some' if one.works else 'none'} of {len(one.errors)}; best error {min(one.errors):.2f}"
+
+
+def _learnt(party: "PartyFindings") -> str:
+    parts = {"scores": party.scores, "sizes": party.sizes, "times": party.times}
+    found = [f"{source}: {_properties(inferred)}" for source, inferred in parts.items() if _properties(inferred)]
+    return "\n".join(found) or "nothing"
+
+
+def _properties(inferred: "Inferences") -> str:
+    return "" if isinstance(inferred, str) else ", ".join(one.what for one in inferred if one.works)
+
+
+def _epsilon(findings: "Findings") -> str:
+    bound, claimed = findings.epsilon.lower, findings.epsilon.claimed
+    promise = "no budget was promised" if claimed is None else f"the ledgers say at most {claimed:.2f}"
+    return (
+        f"ε is at least {bound.epsilon:.2f} with 95 % confidence: {bound.right} of {bound.guesses} coins guessed "
+        f"right, and {bound.reachable:.2f} is the most that could have shown; {promise}."
+    )
