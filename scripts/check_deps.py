@@ -33,9 +33,10 @@ class Verdict:
         said = [f"Vulnerable: {line}" for line in self.vulnerable]
         if self.unchecked or not self.checked:
             some = ", ".join(self.unchecked[:5]) + (", ..." if len(self.unchecked) > 5 else "")
+            what = f"{len(self.unchecked)} packages were NOT checked ({some})" if some else "NOTHING was checked"
             said.append(
-                f"{len(self.unchecked)} packages were NOT checked ({some or 'the audit gave no answer'}): the advisory "
-                "database could not be asked about them. Run this where it can be reached; until then nothing is known."
+                f"{what}: the advisory database could not be asked. Run this where it can be reached; until then "
+                "nothing is known about them."
             )
         said.append(f"{self.checked} packages were checked, {len(self.vulnerable)} advisories apply.")
         return said

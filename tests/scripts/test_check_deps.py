@@ -31,10 +31,10 @@ SKIPPED = {"name": "c", "skip_reason": "Dependency not found on PyPI and could n
         (report(CLEAN, SKIPPED), 2, "1 packages were NOT checked (c)"),
         (report(SKIPPED, SKIPPED), 2, "0 packages were checked"),
         (report(BAD, SKIPPED), 1, "NOT checked"),
-        (report(), 2, "the audit gave no answer"),
-        ("", 2, "the audit gave no answer"),
+        (report(), 2, "NOTHING was checked"),
+        ("", 2, "NOTHING was checked"),
         ("connection refused", 2, "could not be asked"),
-        ("[]", 2, "the audit gave no answer"),
+        ("[]", 2, "NOTHING was checked"),
     ],
 )
 def test_verdicts(answer, code, words):
