@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from secure_sapefl.cli.passphrases import PASSPHRASE_VARIABLE, PassphraseFile, known_passphrase
+from secure_sapefl.cli.passphrases import PassphraseFile, known_passphrase
 from secure_sapefl.cli.transport import JsonLogs, MetricsPort, WithoutTls, host_and_port
 from secure_sapefl.errors import BadInput
 
@@ -66,8 +66,6 @@ def start(
 
     `secure-sapefl server start --study study.toml --key coordinator.key --without-tls --metrics-port 9400`
     """
-    import os
-
     from secure_sapefl.deploy.coordinator_server import ServerSettings, StudyServer
     from secure_sapefl.deploy.logs import log_to_terminal
     from secure_sapefl.deploy.metrics import metrics_on, server_metrics
@@ -76,15 +74,13 @@ def start(
     from secure_sapefl.deploy.study_file import read_study
 
     file = read_study(study)
-    words = known_passphrase(key, passphrase_file)
-    if words is not None:
-        os.environ[PASSPHRASE_VARIABLE] = words.reveal().decode()
     host, port = host_and_port(listen)
     if without_tls and node_keys is not None:
         raise BadInput("Flower checks relays' keys only over TLS; give --tls, or leave --node-keys out.")
     settings = ServerSettings(
         study=study,
         key=key,
+        passphrase=known_passphrase(key, passphrase_file),
         state=state,
         host=host,
         port=port,
@@ -120,7 +116,8 @@ def status(
         typer.echo(json.dumps(found))
         return
     console = Console()
-    console.print(f"Study {found['study']} ({found['digest'][:16]}): {_progress(found)}", highlight=False)
+    title = f"Study {found['study']} ({found['digest'][:16]}): {_progress(found)}"
+    console.print(title, highlight=False, soft_wrap=True)
     table = Table("site", "online", "rounds", "last answer", "MB up", "MB down")
     for site in found["sites"]:
         cells = (

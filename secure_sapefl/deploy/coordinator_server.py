@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from sapefl_crypto.secret import Secret
 from secure_sapefl.deploy import server_app_environment
 from secure_sapefl.deploy.flower import (
     Child,
@@ -26,6 +27,7 @@ from secure_sapefl.errors import BadInput
 
 _log = logging.getLogger(__name__)
 _BEGIN_SECONDS: Final = 90.0  # for a submitted run to take the lock
+_RETRY_SECONDS: Final = 10.0  # after Flower refused to start one
 _PAUSE_SECONDS: Final = 1.0
 
 
@@ -33,6 +35,7 @@ _PAUSE_SECONDS: Final = 1.0
 class ServerSettings:
     study: Path
     key: Path  # the coordinator's
+    passphrase: Secret | None  # of that key
     state: Path
     host: str
     port: int
@@ -59,9 +62,10 @@ class StudyServer:
             superlink_command(settings.host, settings.port, settings.tls, authenticate=settings.node_keys is not None),
             self._home,
             settings.state / "superlink.log",
-            server_app_environment.of(settings.study, settings.state, settings.key),
+            server_app_environment.of(settings.study, settings.state, settings.key, settings.passphrase),
         )
-        self._run_since: float | None = None
+        self._submit_after = 0.0
+        self._seen_running = False
         self._admitted: set[Path] = set()
 
     def serve(self, stopped: Callable[[], bool]) -> None:
@@ -82,7 +86,7 @@ class StudyServer:
         host, _, port = self._settings.address.rpartition(":")
         wait_for_port(host, int(port), self._link)
         self._admitted.clear()
-        self._run_since = None
+        self._submit_after = 0.0
 
     def _admit(self) -> None:
         """Register keys that were put into the folder since; a relay that is refused keeps trying."""
@@ -98,21 +102,24 @@ class StudyServer:
 
     def _keep_run(self) -> None:
         if is_held(self._settings.state):
-            self._run_since = None
+            self._seen_running, self._submit_after = True, 0.0
             return
-        now = time.monotonic()
-        if self._run_since is not None and now < self._run_since + _BEGIN_SECONDS:
+        if time.monotonic() < self._submit_after:
             return
         try:
             run_once(["flwr", "run", str(self._bundle)], self._home)
         except FlowerFailed as error:
             _log.warning(str(error))
+            self._submit_after = time.monotonic() + _RETRY_SECONDS
         else:
             _log.info("a run of the study was started")
-        self._run_since = time.monotonic()
+            self._submit_after = time.monotonic() + _BEGIN_SECONDS
 
     def _over(self) -> bool:
+        """A finished study is served once more where some site lacks the end of it, for as long as a round may take."""
         try:
-            return bool(read_status(self._settings.state)["finished"]) and not is_held(self._settings.state)
+            status = read_status(self._settings.state)
         except BadInput:
             return False
+        complete = all(site["absorbed"] == status["rounds"] for site in status["sites"])
+        return status["finished"] and not status["running"] and (complete or self._seen_running)

@@ -23,6 +23,7 @@ from secure_sapefl.errors import OutputFailed, SapeflError
 _log = logging.getLogger(__name__)
 _SET_PARENT_DEATH_SIGNAL: Final = 1  # PR_SET_PDEATHSIG, <linux/prctl.h>
 _LIBC: Final = ctypes.CDLL(None)
+_OURS: Final = "SAPEFL_"
 _STOP_SECONDS: Final = 5.0
 _LAST_WORDS: Final = 400  # characters
 _BUNDLE: Final = """\
@@ -59,10 +60,14 @@ class Tls:
 
 
 def environment(home: Path) -> dict[str, str]:
-    """Flower's own files under ``home``, its programs on the path, nothing sent to anybody else."""
+    """Flower's own files under ``home``, its programs on the path, nothing sent to anybody else.
+
+    Of our own variables none: one may hold a passphrase, and a relay is to know nothing.
+    """
     programs = str(Path(sys.executable).parent)
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith(_OURS)}
     return {
-        **os.environ,
+        **inherited,
         "FLWR_HOME": str(home),
         "FLWR_TELEMETRY_ENABLED": "0",
         "FLWR_DISABLE_UPDATE_CHECK": "1",

@@ -10,16 +10,18 @@ from typing import Final
 
 from sapefl_crypto.custody import identity_from
 from sapefl_crypto.identity import SiteIdentity
-from sapefl_crypto.keyfile import Kind, passphrase, read_key
+from sapefl_crypto.keyfile import Kind, read_key
+from sapefl_crypto.secret import Secret
 
 _STUDY: Final = "SAPEFL_SERVER_STUDY"
 _STATE: Final = "SAPEFL_SERVER_STATE"
 _KEY: Final = "SAPEFL_SERVER_KEY"
-_WORDS: Final = "SAPEFL_PASSPHRASE"
+_WORDS: Final = "SAPEFL_SERVER_PASSPHRASE"
 
 
-def of(study: Path, state: Path, key: Path) -> Mapping[str, str]:
-    return {_STUDY: str(study.absolute()), _STATE: str(state.absolute()), _KEY: str(key.absolute())}
+def of(study: Path, state: Path, key: Path, passphrase: Secret | None) -> Mapping[str, str]:
+    paths = {_STUDY: str(study.absolute()), _STATE: str(state.absolute()), _KEY: str(key.absolute())}
+    return paths if passphrase is None else {**paths, _WORDS: passphrase.reveal().decode()}
 
 
 def study() -> Path:
@@ -31,5 +33,5 @@ def state() -> Path:
 
 
 def coordinator() -> SiteIdentity:
-    words = passphrase(os.environ[_WORDS]) if _WORDS in os.environ else None
+    words = Secret(os.environ[_WORDS].encode()) if _WORDS in os.environ else None
     return identity_from(read_key(Path(os.environ[_KEY]), Kind.SITE_IDENTITY, passphrase=words))

@@ -188,3 +188,18 @@ def test_old_models_are_removed_and_the_current_ones_kept(world: World) -> None:
     deployed.run()
     kept = sorted(p.parent.name for p in (deployed.folder / "server" / "rounds").glob("*/*") if p.name != "outcome")
     assert kept == ["00002"] * 4
+
+
+def test_a_moved_clock_changes_nothing_because_nobody_asks_it(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With the real monotonic clock, and a wall clock that jumps by a year whenever it is read."""
+    import itertools
+    import time
+
+    jumps = itertools.cycle([0.0, 31_536_000.0, -31_536_000.0])
+    deployed = world(rounds=2)
+    deployed.clock = time.monotonic
+    deployed.start_all()
+    monkeypatch.setattr(time, "time", lambda: next(jumps))
+    deployed.run()
+    assert deployed.server.status()["closed"] == 2
+    assert all(0 <= site["seconds_since_heard"] < 3600 for site in deployed.server.status()["sites"])

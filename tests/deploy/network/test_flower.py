@@ -87,8 +87,10 @@ def test_a_failing_call_says_its_last_words(tmp_path: Path) -> None:
     assert run_once([sys.executable, "-c", "print('fine')"], tmp_path) == "fine"
 
 
-def test_flower_is_told_to_stay_offline_and_in_its_folder(tmp_path: Path) -> None:
+def test_flower_is_told_to_stay_offline_and_in_its_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SAPEFL_PASSPHRASE", "a secret of the site")
     told = environment(tmp_path)
+    assert "a secret of the site" not in told.values()
     assert told["FLWR_HOME"] == str(tmp_path)
     assert told["FLWR_TELEMETRY_ENABLED"] == "0"
     assert told["FLWR_DISABLE_UPDATE_CHECK"] == "1"
@@ -112,3 +114,25 @@ def test_the_bundle_holds_names_and_no_code(tmp_path: Path) -> None:
     write_bundle(tmp_path / "b", tmp_path / "h", "127.0.0.1:1", None)
     assert [path.name for path in (tmp_path / "b").iterdir()] == ["pyproject.toml"]
     assert "insecure = true" in (tmp_path / "h" / "config.toml").read_text()
+
+
+def test_the_relay_loads_nothing_that_knows_a_key_or_a_model() -> None:
+    code = """
+import sys
+import secure_sapefl.deploy.relay_app
+heavy = ("torch", "tenseal", "opacus", "secure_sapefl.protocol", "sapefl_crypto.cohort", "secure_sapefl.deploy.wire")
+sys.exit(str([name for name in heavy if name in sys.modules]) if any(name in sys.modules for name in heavy) else 0)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+def test_the_server_loads_nothing_that_knows_the_cohort_key() -> None:
+    code = """
+import sys
+import secure_sapefl.deploy.server_app
+keys = ("sapefl_crypto.cohort", "sapefl_crypto.secret_ring", "secure_sapefl.protocol.encrypted", "opacus")
+sys.exit(str([name for name in keys if name in sys.modules]) if any(name in sys.modules for name in keys) else 0)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr

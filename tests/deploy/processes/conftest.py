@@ -28,7 +28,7 @@ from secure_sapefl.deploy.site_ledger import LedgerFiles
 from secure_sapefl.deploy.study_file import StudyFile, signed_text
 
 FEATURES = 4
-PATIENCE = 400.0  # seconds until a test gives up on a study that does not move; no test measures time
+PATIENCE = 900.0  # seconds until a test gives up on a study that does not move; no test measures time
 
 
 @dataclass
