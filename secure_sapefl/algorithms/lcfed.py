@@ -121,7 +121,7 @@ class Leashes(CrossEntropy):
 
     def weight_pull(self, theta: Tensor) -> Pull | None:
         anchor = self.mu * self.centre + self.lambda_ * self.mean_model
-        return Pull(self.mu + self.lambda_, -theta.new_ones(len(theta), 1), anchor.unsqueeze(1))
+        return Pull(self.mu + self.lambda_, -theta.new_ones(len(theta), 1), (anchor,))
 
     def narrow(self, sites: slice) -> Self:
         return type(self)(self.centre[sites], self.mean_model, self.mu[sites], self.lambda_[sites])

@@ -8,14 +8,14 @@ once a round, and the gradient of every term that reads no data is in closed for
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Self
+from dataclasses import dataclass, replace
+from typing import Any, Self
 
 import torch
 from torch import Tensor
 from torch.linalg import vecdot, vector_norm
 
-from secure_sapefl.sape.similarity import OutputForm, combined, output_similarity, vartheta
+from secure_sapefl.sape.similarity import OutputForm, clipped, combined, output_similarity, vartheta
 from secure_sapefl.training.objective import Batch, CrossEntropy, Pull, cross_entropy, record_cross_entropy
 
 
@@ -26,32 +26,32 @@ class Anchors:
     A strength is 0 where a site has no such anchor this round (no peer passed the filter).
     """
 
-    theta: Tensor  # [G, A, P]
+    thetas: tuple[Tensor, ...]  # A of [G, P]
     norm: Tensor  # [G, A]
-    outputs: Tensor | None  # [G, n, A, K]; None where nobody asks for outputs (influence 0)
+    outputs: Tensor | None  # [G, n, K, A]; None where nobody asks for outputs (influence 0)
     strength: Tensor  # [G, A]
 
     @classmethod
     def of(cls, thetas: Sequence[Tensor], outputs: Sequence[Tensor], strengths: Sequence[Tensor]) -> "Anchors":
         """From each anchor's weights ([G, P], or [P] where all sites share it), outputs [G, n, K] (for none or for all
         of them) and strength [G]."""
-        theta = torch.stack([one.expand(len(strengths[0]), -1) for one in thetas], 1)
-        stacked = torch.stack(list(outputs), 2) if outputs else None
-        return cls(theta, vector_norm(theta, dim=-1), stacked, torch.stack(list(strengths), 1))
+        rows = tuple(one.expand(len(strengths[0]), -1) for one in thetas)
+        norm = torch.stack([vector_norm(one, dim=-1).expand(len(strengths[0])) for one in thetas], 1)
+        return cls(rows, norm, torch.stack(list(outputs), 3) if outputs else None, torch.stack(list(strengths), 1))
 
     def narrow(self, sites: slice) -> "Anchors":
         outputs = None if self.outputs is None else self.outputs[sites]
-        return Anchors(self.theta[sites], self.norm[sites], outputs, self.strength[sites])
+        return Anchors(tuple(one[sites] for one in self.thetas), self.norm[sites], outputs, self.strength[sites])
 
     def on(self, batch: Batch) -> Tensor:
-        """f(anchor, x) for the rows of a batch, looked up: [A, G, B, K]."""
+        """f(anchor, x) for the rows of a batch, looked up: [G, B, K, A]."""
         assert self.outputs is not None
         sites = torch.arange(len(batch.rows), device=batch.rows.device).unsqueeze(1)
-        return self.outputs[sites, batch.rows].movedim(2, 0)
+        return self.outputs[sites, batch.rows]
 
     def unlike(self, theta: Tensor) -> Tensor:
         """vartheta(theta, anchor) for every anchor, [G, A]."""
-        return vartheta(theta.unsqueeze(1), self.theta)
+        return torch.stack([vartheta(theta, one) for one in self.thetas], 1)
 
     def coefficients(
         self,
@@ -70,9 +70,84 @@ class Anchors:
         def unlike_outputs() -> Tensor:
             assert outputs is not None
             assert self.outputs is not None
-            return 1 - released(output_similarity(outputs, self.outputs.movedim(2, 0), present, form).T)
+            return 1 - released(output_similarity(outputs, self.outputs.movedim(3, 0), present, form).T)
 
         return combined(influence, unlike_outputs, lambda: self.unlike(theta))
+
+
+def towards(vectors: Tensor, anchors: Sequence[Tensor], norms: Tensor, strength: Tensor) -> tuple[Tensor, Pull]:
+    """sum over anchors of strength * vartheta(vector, anchor), [G], and its gradient in closed form.
+
+    d/dv of 1 - max(0, cos(v, a)) = -(a / (|v||a|) - cos * v / |v|^2) where cos > 0. Vectors [G, D]; A anchors [G, D]
+    of the given ``norms`` [G, A]; strength [G, A].
+    """
+    size = _size(vectors).unsqueeze(1)
+    scale = (size * norms).clamp(min=torch.finfo(vectors.dtype).tiny)
+    cosine = clipped(torch.stack([_dots(vectors, anchor) for anchor in anchors], 1), scale)
+    own = (strength * cosine / size / size).sum(1)  # size**2 would vanish before a small size does
+    return (strength * (1 - cosine)).sum(1), Pull(own, -strength * (cosine > 0) / scale, tuple(anchors))
+
+
+def _size(vectors: Tensor) -> Tensor:
+    size: Tensor = vector_norm(vectors, dim=1).clamp(min=torch.finfo(vectors.dtype).tiny)
+    return size
+
+
+def _dots(a: Tensor, b: Tensor) -> Tensor:
+    """<a_g, b_g>, [G]; many times faster on long rows than a product and a sum."""
+    return torch.bmm(a.unsqueeze(1), b.unsqueeze(2)).flatten()
+
+
+@dataclass(frozen=True, slots=True)
+class JointAnchor:
+    """All anchors as one. While every anchor is on theta's side of the origin the max of Eq. 7 is silent, and they pull
+    along one vector that stands still: a step reads it instead of A of them."""
+
+    theta: Tensor  # [G, P], sum over anchors of strength * anchor / |anchor|
+    enough: Tensor  # [G]
+
+    @classmethod
+    def of(cls, anchors: Anchors) -> "JointAnchor":
+        """A cosine is at most 1, so sum_i strength_i cos_i above the sum of all strengths but one makes that one's
+        cosine positive. The hundredth is for rounding."""
+        scaled = anchors.strength / anchors.norm.clamp(min=torch.finfo(anchors.norm.dtype).tiny)
+        theta = sum(part * one for part, one in zip(scaled.split(1, 1), anchors.thetas, strict=True))
+        weakest = anchors.strength.where(anchors.strength > 0, torch.inf).amin(1)
+        return cls(torch.as_tensor(theta), anchors.strength.sum(1) - 0.99 * weakest)
+
+    def narrow(self, sites: slice) -> "JointAnchor":
+        return JointAnchor(self.theta[sites], self.enough[sites])
+
+    def pull(self, theta: Tensor, share: float) -> Pull | None:
+        """share * the gradient of sum_i strength_i vartheta(theta, anchor_i); None where some cosine may be negative.
+
+        To know, the host looks at the numbers: a GPU would have to wait for it, so this is for the CPU.
+        """
+        size = _size(theta)
+        alike = _dots(theta, self.theta) / size
+        if not (alike > self.enough).all():
+            return None
+        return Pull(share * alike / size / size, (-share / size).unsqueeze(1), (self.theta,))
+
+
+class _OutputPenalty(torch.autograd.Function):
+    """sum over anchors of strength * vartheta(outputs, anchor's outputs), [G], with its gradient in closed form: a
+    fraction of the small tensors that Eq. 7 would leave behind at every step. Outputs [G, D], anchors' [G, D, A]."""
+
+    @staticmethod
+    def forward(ctx: Any, outputs: Tensor, answers: Tensor, strength: Tensor) -> Tensor:
+        size = vector_norm(outputs, dim=1, keepdim=True).clamp(min=torch.finfo(outputs.dtype).tiny)
+        scale = size * vector_norm(answers, dim=1)
+        alike = strength * clipped(torch.bmm(outputs.unsqueeze(1), answers).squeeze(1), scale)
+        pulled = torch.bmm(answers, (strength * (alike > 0) / scale).nan_to_num(nan=0, posinf=0).unsqueeze(2))
+        alike = alike.sum(1, keepdim=True)
+        ctx.save_for_backward(alike / size / size * outputs - pulled.squeeze(2))
+        return strength.sum(1) - alike.squeeze(1)
+
+    @staticmethod
+    def backward(ctx: Any, outer: Tensor) -> tuple[Tensor, None, None]:
+        (gradient,) = ctx.saved_tensors
+        return outer.unsqueeze(1) * gradient, None, None
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,22 +160,29 @@ class CosineAnchored:
     anchors: Anchors
     influence: float
     form: OutputForm
+    joint: JointAnchor | None = None  # made for the sites that are about to be trained side by side
 
     def loss(self, logits: Tensor, batch: Batch) -> Tensor:
         local = cross_entropy(logits, batch)
         if self.influence == 0:
             return local
-        present = (batch.weight > 0).to(logits.dtype)
-        unlike = 1 - output_similarity(logits, self.anchors.on(batch), present, self.form)
-        penalty: Tensor = vecdot(self.anchors.strength, unlike.T)
-        return local + self.influence * penalty
+        strength = self.influence * self.anchors.strength
+        if self.form == "per_sample":
+            present = (batch.weight > 0).to(logits.dtype)
+            alike = output_similarity(logits, self.anchors.on(batch).movedim(3, 0), present, self.form)
+            unlike: Tensor = vecdot(strength, 1 - alike.T)
+            return local + unlike
+        kept = batch.weight.unsqueeze(2)  # the same for all rows of a site, which no cosine sees, and 0 on padding
+        answers = (self.anchors.on(batch) * kept.unsqueeze(3)).flatten(1, 2)
+        penalty: Tensor = _OutputPenalty.apply((logits * kept).flatten(1), answers, strength)  # type: ignore[no-untyped-call]
+        return local + penalty
 
     def record_loss(self, logits: Tensor, batch: Batch) -> Tensor:
         """Eq. 6 with one cosine a record, whatever ``form`` says: only that is a sum over records."""
         local = record_cross_entropy(logits, batch)
         if self.influence == 0:
             return local
-        unlike = vartheta(logits, self.anchors.on(batch))  # [A, G, B]
+        unlike = vartheta(logits, self.anchors.on(batch).movedim(3, 0))  # [A, G, B]
         penalty = torch.einsum("ga,agb->gb", self.anchors.strength, unlike)
         return local + self.influence * penalty
 
@@ -111,19 +193,19 @@ class CosineAnchored:
         return (1 - self.influence) * penalty
 
     def weight_pull(self, theta: Tensor) -> Pull | None:
-        """d/dtheta of 1 - max(0, cos(theta, a)) = -(a / (|theta||a|) - cos * theta / |theta|^2) where cos > 0."""
         if self.influence == 1:
             return None
-        tiny = torch.finfo(theta.dtype).tiny
-        size = vector_norm(theta, dim=1).clamp(min=tiny)
-        products = torch.bmm(theta.unsqueeze(1), self.anchors.theta.transpose(1, 2)).squeeze(1)
-        norms = (size.unsqueeze(1) * self.anchors.norm).clamp(min=tiny)
-        weight = (1 - self.influence) * self.anchors.strength * (products > 0)
-        own = (weight * products / norms).sum(1) / size / size  # size**2 would vanish before a small size does
-        return Pull(own, -weight / norms, self.anchors.theta)
+        share = 1 - self.influence
+        if self.joint is not None and (pull := self.joint.pull(theta, share)) is not None:
+            return pull
+        return towards(theta, self.anchors.thetas, self.anchors.norm, share * self.anchors.strength)[1]
 
     def narrow(self, sites: slice) -> Self:
-        return type(self)(self.anchors.narrow(sites), self.influence, self.form)
+        anchors = self.anchors.narrow(sites)
+        if self.joint is not None:
+            return replace(self, anchors=anchors, joint=self.joint.narrow(sites))
+        on_host = self.influence < 1 and anchors.strength.device.type == "cpu"
+        return replace(self, anchors=anchors, joint=JointAnchor.of(anchors) if on_host else None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,13 +215,13 @@ class ProximalAnchored(CrossEntropy):
     anchors: Anchors
 
     def weight_penalty(self, theta: Tensor) -> Tensor | None:
-        distances = (theta.unsqueeze(1) - self.anchors.theta).square().sum(2)
-        penalty: Tensor = vecdot(self.anchors.strength, distances)
+        distances = [(theta - one).square().sum(1) for one in self.anchors.thetas]
+        penalty: Tensor = vecdot(self.anchors.strength, torch.stack(distances, 1))
         return penalty
 
     def weight_pull(self, theta: Tensor) -> Pull | None:  # noqa: ARG002 - quadratic: coefficients do not depend on it
         double = 2 * self.anchors.strength
-        return Pull(double.sum(1), -double, self.anchors.theta)
+        return Pull(double.sum(1), -double, self.anchors.thetas)
 
     def narrow(self, sites: slice) -> Self:
         return type(self)(self.anchors.narrow(sites))

@@ -15,10 +15,10 @@ OutputForm = Literal["flattened", "per_sample"]
 
 def clipped_cosine(a: Tensor, b: Tensor) -> Tensor:
     """max(0, cos(a, b)) along the last dimension."""
-    return _clipped((a * b).sum(-1), vector_norm(a, dim=-1) * vector_norm(b, dim=-1))
+    return clipped((a * b).sum(-1), vector_norm(a, dim=-1) * vector_norm(b, dim=-1))
 
 
-def _clipped(products: Tensor, norms: Tensor) -> Tensor:
+def clipped(products: Tensor, norms: Tensor) -> Tensor:
     """max(0, products / norms). A vector that is zero, or too large to have a norm, is like nothing: 0, never NaN.
 
     `relu` and not `clamp`, whose gradient at a cosine of 0 is one-sided: it would throw a zero vector to infinity.
@@ -53,7 +53,7 @@ def weight_similarity(own: Tensor, peers: Tensor) -> Tensor:
 
     S^_cj = 1 - vartheta(theta_c, theta_j)
     """
-    return _clipped(own @ peers.T, torch.outer(vector_norm(own, dim=1), vector_norm(peers, dim=1)))
+    return clipped(own @ peers.T, torch.outer(vector_norm(own, dim=1), vector_norm(peers, dim=1)))
 
 
 def combined(influence: float, output: Callable[[], Tensor], weight: Callable[[], Tensor]) -> Tensor:

@@ -5,6 +5,7 @@ the weights alone). The second has a gradient in closed form, always a combinati
 so an engine adds it to a step without a second backward pass, and DP-SGD adds it *after* clipping and noise.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Protocol, Self
 
@@ -28,18 +29,26 @@ class Pull:
 
     own: Tensor  # [G], or [G, P] where some weights are held more than others
     coefficients: Tensor  # [G, A]
-    anchors: Tensor  # [G, A, P]
+    anchors: tuple[Tensor, ...]  # A of [G, P]
 
     def dense(self, theta: Tensor) -> Tensor:
-        return _by_row(self.own) * theta + (self.coefficients.unsqueeze(2) * self.anchors).sum(1)
+        total = _by_row(self.own) * theta
+        for coefficient, anchor in self._terms():
+            total = total + coefficient * anchor
+        return total
 
     def step_(self, theta: Tensor, lr: float) -> None:
-        """theta <- theta - lr * gradient, in place, in as few passes over the weights as there are."""
+        """theta <- theta - lr * gradient, in place."""
         theta.mul_(_by_row(1 - lr * self.own))
-        if self.anchors.shape[1] == 1:
-            theta.addcmul_(-lr * self.coefficients, self.anchors[:, 0])
-        else:
-            theta.unsqueeze(1).baddbmm_(-lr * self.coefficients.unsqueeze(1), self.anchors)
+        self.draw_(theta, lr)
+
+    def draw_(self, theta: Tensor, lr: float) -> None:
+        """The anchors' part of the step."""
+        for coefficient, anchor in self._terms():
+            theta.addcmul_(-lr * coefficient, anchor)
+
+    def _terms(self) -> Iterator[tuple[Tensor, Tensor]]:
+        return zip(self.coefficients.split(1, 1), self.anchors, strict=True)
 
 
 def _by_row(own: Tensor) -> Tensor:
@@ -111,8 +120,7 @@ class Proximal(CrossEntropy):
         return self.strength / 2 * (theta - self.anchor).square().sum(1)
 
     def weight_pull(self, theta: Tensor) -> Pull | None:  # noqa: ARG002 - linear: the pull does not depend on theta
-        anchors = self.anchor.expand(len(self.strength), -1).unsqueeze(1)
-        return Pull(self.strength, -self.strength.unsqueeze(1), anchors)
+        return Pull(self.strength, -self.strength.unsqueeze(1), (self.anchor.expand(len(self.strength), -1),))
 
     def narrow(self, sites: slice) -> Self:
         anchor = self.anchor[sites] if self.anchor.dim() == 2 else self.anchor

@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from torch.nn.utils import parameters_to_vector, vector_to_parameters
 
 from secure_sapefl.models import Model
+from secure_sapefl.training.descent import descend
 from secure_sapefl.training.objective import Batch, Objective
 from secure_sapefl.training.plan import Plan, Shard
 
@@ -87,9 +88,7 @@ class BatchedTrainer:
             loss = part.loss(self.model.apply(weights, batch.x), batch)
             gradients = torch.autograd.grad(loss.sum(), weights)
             with torch.no_grad():
-                if (pull := part.weight_pull(stack)) is not None:
-                    pull.step_(stack, lr)
-                torch._foreach_add_(weights, gradients, alpha=-lr)
+                descend(stack, weights, gradients, part.weight_pull(stack), lr)
 
 
 @dataclass(frozen=True, slots=True)

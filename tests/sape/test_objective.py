@@ -1,5 +1,7 @@
 """Eq. 5 and 6 as an objective: closed-form gradients against autograd, and what padding and strength may do."""
 
+from dataclasses import replace
+
 import pytest
 import torch
 from hypothesis import given, settings
@@ -7,7 +9,7 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from secure_sapefl.sape.objective import Anchors, CosineAnchored, ProximalAnchored
-from secure_sapefl.sape.similarity import OutputForm
+from secure_sapefl.sape.similarity import OutputForm, output_similarity
 from secure_sapefl.training.objective import Batch, LocalLoss, Objective
 
 FORMS: tuple[OutputForm, ...] = ("flattened", "per_sample")
@@ -99,7 +101,7 @@ def test_a_zero_model_is_not_thrown_to_infinity() -> None:
 @quick
 def test_zero_strength_is_plain_training(form: OutputForm, seed: int) -> None:
     given_anchors = anchors(seed)
-    silent = Anchors(given_anchors.theta, given_anchors.norm, given_anchors.outputs, 0 * given_anchors.strength)
+    silent = replace(given_anchors, strength=0 * given_anchors.strength)
     (logits, step), theta = batch(seed), weights(seed)
     for objective in (CosineAnchored(silent, 0.5, form), ProximalAnchored(silent)):
         assert torch.equal(objective.loss(logits, step), LocalLoss().loss(logits, step))
@@ -191,3 +193,42 @@ def test_a_record_answers_for_itself_alone(seed: int) -> None:
     before = objective.record_loss(logits, step)
     logits[:, 0] = 9.0
     torch.testing.assert_close(objective.record_loss(logits, step)[:, 1:], before[:, 1:], atol=0, rtol=0)
+
+
+@given(seed=seeds, influence=st.floats(0, 0.9))
+@quick
+def test_anchors_on_the_same_side_pull_as_one(seed: int, influence: float) -> None:
+    """What a stack is trained with, where the shortcut holds, is still the gradient of the penalty."""
+    theta, given_anchors = weights(seed), anchors(seed)
+    size = torch.linalg.vector_norm(theta, dim=1, keepdim=True)
+    near = tuple(2 * theta + 0.1 * size * torch.nn.functional.normalize(one, dim=1) for one in given_anchors.thetas)
+    close = Anchors.of(near, [], given_anchors.strength.unbind(1))
+    objective = CosineAnchored(close, influence, "flattened").narrow(slice(0, len(theta)))
+    assert objective.joint is not None
+    assert objective.joint.pull(theta, 1.0) is not None
+    assert_pull_is_the_gradient(objective, theta)
+
+
+@given(seed=seeds)
+@quick
+def test_an_anchor_behind_the_origin_is_not_joined(seed: int) -> None:
+    theta = weights(seed)
+    split = Anchors.of((theta, -theta), [], [torch.ones(len(theta), dtype=theta.dtype)] * 2)
+    objective = CosineAnchored(split, 0.0, "flattened").narrow(slice(0, len(theta)))
+    assert objective.joint is not None
+    assert objective.joint.pull(theta, 1.0) is None
+    assert_pull_is_the_gradient(objective, theta)
+
+
+@given(seed=seeds, influence=st.floats(0.1, 1))
+@quick
+def test_the_flattened_penalty_is_eq_7_and_has_its_gradient(seed: int, influence: float) -> None:
+    (logits, step), given_anchors = batch(seed), anchors(seed)
+    leaf = logits.clone().requires_grad_()
+    present = (step.weight > 0).to(leaf.dtype)
+    alike = output_similarity(leaf, given_anchors.on(step).movedim(3, 0), present, "flattened")
+    expected = LocalLoss().loss(leaf, step) + influence * (given_anchors.strength * (1 - alike.T)).sum(1)
+    loss = CosineAnchored(given_anchors, influence, "flattened").loss(leaf, step)
+    torch.testing.assert_close(loss, expected)
+    for ours, theirs in zip(*(torch.autograd.grad(value.sum(), leaf) for value in (loss, expected)), strict=True):
+        torch.testing.assert_close(ours, theirs)

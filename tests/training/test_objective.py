@@ -66,8 +66,8 @@ def test_a_pull_steps_along_its_dense_gradient(seed: int, lr: float) -> None:
     random = torch.Generator().manual_seed(seed)
     theta, anchor = torch.randn((2, 3, 4), generator=random, dtype=torch.float64)
     own, first, second = torch.randn((3, 3), generator=random, dtype=torch.float64)
-    two = Pull(own, torch.stack([first, second], 1), torch.stack([anchor, anchor[:1].expand(3, 4)], 1))
-    one = Pull(own, first.unsqueeze(1), anchor.unsqueeze(1))
+    two = Pull(own, torch.stack([first, second], 1), (anchor, anchor[:1].expand(3, 4)))
+    one = Pull(own, first.unsqueeze(1), (anchor,))
     for pull in (two, one):
         stepped = theta.clone()
         pull.step_(stepped, lr)
