@@ -59,22 +59,27 @@ class Unprotected:
 def privacy_for(
     config: Config, algorithm: Algorithm, options: Settings, sites: Sites, study: str, *, learned: bool
 ) -> Privacy:
-    """What the configuration asks for, never less. ``learned`` says whether rows were prepared with what no budget
-    covers: that is said aloud, not passed over."""
+    """What the configuration asks for, never less. ``learned``: rows were prepared with what no budget covers."""
     if config.dp_epsilon is None or config.dp_delta is None:
         return Unprotected()
     if isinstance(algorithm.releases, NotPrivate):
         raise BadInput(f"{algorithm.title} has no differentially private form: {algorithm.releases.reason}")
-    from secure_sapefl.privacy.errors import PrivacyWarning  # takes seconds to import, so only where it is asked for
-    from secure_sapefl.privacy.events import Budget
-    from secure_sapefl.privacy.study import LEARNED, StudyPrivacy, Terms
+    from secure_sapefl.privacy.events import Budget  # takes seconds to import, so only where it is asked for
+    from secure_sapefl.privacy.study import StudyPrivacy, Terms
 
-    if learned:
-        warnings.warn(f"{LEARNED} {_WAYS_OUT}", PrivacyWarning, stacklevel=2)
     budget = Budget(config.dp_epsilon, config.dp_delta)
     terms = Terms.of(config, budget, algorithm.releases(options, config.local_epochs), study)
     rows = dict(zip(sites.names, sites.sizes, strict=True))
     return StudyPrivacy(terms, rows, _stores(config.dp_ledgers), learned=learned)
+
+
+def warn_of_preparation(config: Config, *, learned: bool) -> None:
+    """Once a study, aloud: what its budget does not cover."""
+    if config.dp_epsilon is not None and learned:
+        from secure_sapefl.privacy.errors import PrivacyWarning
+        from secure_sapefl.privacy.study import LEARNED
+
+        warnings.warn(f"{LEARNED} {_WAYS_OUT}", PrivacyWarning, stacklevel=2)
 
 
 def _stores(folder: Path | None) -> "Callable[[SiteId], Store]":

@@ -21,7 +21,7 @@ from secure_sapefl.config import Config
 from secure_sapefl.data import Federation, Progress, build_federation, no_progress, private_options
 from secure_sapefl.engine.device import cpu_threads, group_size, make_trainer, resolve_device
 from secure_sapefl.engine.late import LateSites, divided
-from secure_sapefl.engine.privacy import privacy_for
+from secure_sapefl.engine.privacy import privacy_for, warn_of_preparation
 from secure_sapefl.engine.protection import protection_for
 from secure_sapefl.engine.result import Result, RoundRecord, Traffic, versions
 from secure_sapefl.engine.run_folder import RunFolder
@@ -89,6 +89,7 @@ class Simulation:
         )
         self._group_size = group_size(model.parameters, self._device, config.group_size)
         self._protection = protection_for(config.protection, self._algorithm, self._study.cohort_size, config.workers)
+        warn_of_preparation(config, learned=self._federation.learned)
         self._privacy = privacy_for(
             config,
             self._algorithm,

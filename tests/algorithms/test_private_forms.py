@@ -18,7 +18,7 @@ from secure_sapefl.algorithms.registry import ALGORITHMS
 from secure_sapefl.algorithms.releases import NotPrivate
 from secure_sapefl.models import Model
 from secure_sapefl.streams import Purpose
-from secure_sapefl.training.objective import Objective
+from secure_sapefl.training.objective import Batch, Objective
 from secure_sapefl.training.plan import Shard
 
 OPTIONS: dict[str, list[dict[str, Any]]] = {
@@ -49,17 +49,20 @@ class Deaf:
 
     def __init__(self) -> None:
         self.asked: list[Purpose] = []
+        self.objectives: list[tuple[Objective, Model]] = []
 
     def train(
         self, theta: Tensor, model: Model, shard: Shard, objective: Objective, purpose: Purpose, lr: float
     ) -> Tensor:
         self.asked.append(purpose)
+        self.objectives.append((objective, model))
         return theta + 0.01 * (theta + purpose).cos()
 
     def epochs(
         self, theta: Tensor, model: Model, shard: Shard, objective: Objective, purpose: Purpose, lr: float, count: int
     ) -> Iterator[Tensor]:
         self.asked.append(purpose)
+        self.objectives.append((objective, model))
         return iter([theta + 0.01 * epoch for epoch in range(count)])
 
     def steps(self, model: Model, shard: Shard, purpose: Purpose) -> Iterator[tuple[int, DeafStep]]:
@@ -135,3 +138,37 @@ def test_mechanisms_are_asked_for_what_the_method_declares_once_a_round(
     sent_over_two_rounds(four_sites, algorithm, chosen, deaf)
     declared = [release.purpose for release in (*releases.trainings, *releases.queries)]
     assert sorted(deaf.asked) == sorted(2 * declared)
+
+
+@pytest.mark.parametrize(("method", "options"), CASES)
+def test_what_a_record_brings_to_a_training_depends_on_no_other_record(
+    four_sites: Any, method: str, options: dict[str, Any]
+) -> None:
+    """Neither on one that stands beside it in a batch, nor on one the objective was made with."""
+    algorithm = ALGORITHMS[method]
+    chosen, before, after = algorithm.options(**options), Deaf(), Deaf()
+    sent_over_two_rounds(four_sites, algorithm, chosen, before)
+    four_sites.x, four_sites.y = four_sites.x.clone(), four_sites.y.clone()
+    four_sites.x[0], four_sites.y[0] = 9.0, (four_sites.y[0] + 1) % 3  # the first record of the first site
+    sent_over_two_rounds(four_sites, algorithm, chosen, after)
+    for (one, model), (other, _) in zip(before.objectives, after.objectives, strict=True):
+        whole = brought(four_sites, one, model, [1, 2, 3, 4, 5])
+        torch.testing.assert_close(brought(four_sites, other, model, [1, 2, 3, 4, 5]), whole, atol=0, rtol=0)
+        torch.testing.assert_close(brought(four_sites, one, model, [3]), whole[:, 2:3])
+        assert_same_pull(one, other, torch.ones((4, model.parameters)))
+
+
+def brought(four_sites: Any, objective: Objective, model: Model, rows: list[int]) -> Tensor:
+    """The loss of some records of the first site, given what the model says of each."""
+    answers = torch.randn((1, 9, model.classes), generator=torch.Generator().manual_seed(4))[:, rows]
+    weight = torch.full((1, len(rows)), 1 / len(rows))
+    batch = Batch(four_sites.x[rows][None], four_sites.y[rows][None], torch.tensor([rows]), weight)
+    return objective.narrow(slice(0, 1)).record_loss(answers, batch)
+
+
+def assert_same_pull(one: Objective, other: Objective, theta: Tensor) -> None:
+    """The part that is added without noise reads no record at all."""
+    first, second = one.weight_pull(theta), other.weight_pull(theta)
+    assert (first is None) == (second is None)
+    if first is not None and second is not None:
+        assert torch.equal(first.dense(theta), second.dense(theta))

@@ -23,6 +23,7 @@ from secure_sapefl.privacy.group import PrivateGroup
 from secure_sapefl.privacy.ledger import Ledger, Paid
 from secure_sapefl.privacy.randomness import KeyedRandomness
 from secure_sapefl.streams import Purpose, stream
+from secure_sapefl.training.objective import LocalLoss
 from secure_sapefl.training.plan import Shard
 from secure_sapefl.training.trainer import BatchedTrainer
 
@@ -162,11 +163,30 @@ def test_fisher_weights_are_sums_over_records_of_their_squared_gradients(make: M
     torch.testing.assert_close(100 * found, expected)
 
 
-def test_a_record_counts_for_one_in_fisher_weights_however_steep_it_is(make: Make, models: Tensor) -> None:
+def test_a_record_counts_for_one_at_most_in_fisher_weights(make: Make, models: Tensor) -> None:
+    """Each record is cut, not their mean: the clip lies in the middle of the site's own squared gradients."""
+    algorithm = ALGORITHMS["fedas"]
+    group, theta = make(algorithm), models[1:3]
+    squared = torch.zeros(2, max(SIZES))
+    for t, (active, batch) in enumerate(replace(group, batch_size=1).steps(Purpose.FISHER_BATCHES, 1)):
+        squared[:active, t] = group.trainer.gradient(theta[:active], batch, LocalLoss()).square().sum(1)
+    clip = float(squared[0].median().sqrt())
+    found = fedas.fisher_weights(private(group, algorithm, algorithm.options(), clip=clip), theta)
+    torch.testing.assert_close(found, (squared / clip**2).clamp(max=1).sum(1))
+    assert (squared[0] > clip**2).any()
+
+
+def test_fisher_weights_carry_the_noise_that_was_paid_for(make: Make, models: Tensor) -> None:
+    """One record moves the sum by at most 1: its noise is the multiplier itself. Clipped where half the records are."""
     algorithm = ALGORITHMS["fedas"]
     group = make(algorithm)
-    found = fedas.fisher_weights(private(group, algorithm, algorithm.options(), clip=1e-4), models[1:3])
-    torch.testing.assert_close(found, torch.tensor([6.0, 4.0]))
+    exact = fedas.fisher_weights(private(group, algorithm, algorithm.options(), clip=1.0), models[1:3])
+    drawn = [
+        fedas.fisher_weights(private(group, algorithm, algorithm.options(), 0.2, 1.0, seed), models[1:3]) - exact
+        for seed in range(60)
+    ]
+    assert ((exact > 1) & (exact < torch.tensor(SIZES) - 1)).all()
+    assert float(torch.cat(drawn).std()) == pytest.approx(0.2, rel=0.2)
 
 
 def test_fisher_weights_never_vanish(make: Make, models: Tensor) -> None:
