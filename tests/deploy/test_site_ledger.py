@@ -241,6 +241,25 @@ def test_a_full_disk_lets_nothing_happen_and_loses_nothing(
     assert events(written) == [*EVENTS, Event(kind="stopped")]
 
 
+def test_a_line_is_on_disk_before_its_head_and_both_before_append_returns(
+    written: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    honest, synced = os.fsync, []
+
+    def noted(file: int) -> None:
+        status = os.fstat(file)
+        synced.append((status.st_ino == written.stat().st_ino, status.st_size))
+        honest(file)
+
+    with SiteLedger(written, SITE) as ledger:
+        monkeypatch.setattr(os, "fsync", noted)
+        line = ledger.append(Event(kind="sent")).to_line()
+        monkeypatch.undo()
+    assert synced[0] == (True, written.stat().st_size)
+    assert written.read_bytes().endswith(line)
+    assert [ours for ours, _ in synced] == [True, False, False]  # then the head's file, and its folder
+
+
 def test_a_really_full_disk() -> None:
     if not Path("/dev/full").exists():
         pytest.skip("this machine has no /dev/full")
