@@ -1,9 +1,9 @@
-"""`--live`: the report in a browser while a simulation runs."""
+"""`--live`: a page in a browser on this machine while a simulation or a study's server runs."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import typer
 
@@ -23,4 +23,17 @@ def live_view(wanted: bool, folder: Path, config: "Config", federation: "Callabl
 
     with serve_live(folder, facts_of(config, federation()), config.rounds) as address:
         typer.echo(f"Live: {address} (on this machine, until the run ends)", err=True)
+        yield
+
+
+@contextmanager
+def server_view(wanted: bool, read: "Callable[[], Mapping[str, Any]]") -> Iterator[None]:
+    """The same for a study's server, whose newest status ``read`` gives."""
+    if not wanted:
+        yield
+        return
+    from secure_sapefl.report.server_live import serve_server_live
+
+    with serve_server_live(read) as address:
+        typer.echo(f"Live: {address} (on this machine, until the server ends)", err=True)
         yield

@@ -42,7 +42,7 @@ def read_audit(folder: Path) -> AuditSection | None:
         mechanisms=tuple(_mechanism(one) for one in found["empirical_epsilon"]["mechanisms"]),
         control=_rebuilt(found["inversion_control"]),
         forgeries=_forgeries(found["server_attacks"]["forgeries_accepted"]),
-        alarms=tuple(found["alarms"]),
+        alarms=tuple(alarm["sentence"] for alarm in found["alarms"]),
         picture=f"data:image/png;base64,{b64encode(picture.read_bytes()).decode()}" if picture.is_file() else None,
     )
 

@@ -11,7 +11,7 @@ from markupsafe import Markup
 from secure_sapefl.report import formats
 from secure_sapefl.report.comparison import compare, comparison_charts, with_distinct_labels
 from secure_sapefl.report.interval import RESAMPLES
-from secure_sapefl.report.run import Run
+from secure_sapefl.report.run import Run, printable
 from secure_sapefl.report.view import picture, view_of
 
 
@@ -26,21 +26,30 @@ class LiveStatus:
 
 def render_page(runs: Sequence[Run], live: LiveStatus | None = None, title: str | None = None) -> str:
     """A page about runs; a live one asks its own server for news and needs a title until there is a run."""
-    environment = _environment()
     runs = with_distinct_labels(runs)
     compared = compare(runs) if len(runs) > 1 else ()
-    script = _asset(environment, "table.js") + (_asset(environment, "live.js") if live else Markup())
-    return environment.get_template("report.html.j2").render(
+    return render(
+        "report.html.j2",
+        live,
         title=_title(runs) if runs else title,
         views=[view_of(run, f"run-{place}") for place, run in enumerate(runs, 1)],
         compared=compared,
         comparison=[picture(chart, "comparison") for chart in comparison_charts(compared)] if compared else [],
         resamples=RESAMPLES,
         formats=formats,
+    )
+
+
+def render(template: str, live: LiveStatus | None, **content: object) -> str:
+    """A template within the frame all pages share: style, script, and a policy that allows nothing else."""
+    environment = _environment()
+    script = _asset(environment, "table.js") + (_asset(environment, "live.js") if live else Markup())
+    return environment.get_template(template).render(
         style=_asset(environment, "report.css"),
         script=script,
         policy=_policy(script, "'self'" if live else "'none'"),
         live=live,
+        **content,
     )
 
 
@@ -56,7 +65,7 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= formats.FILTERS
+    environment.filters |= {**formats.FILTERS, "printable": printable}
     return environment
 
 
