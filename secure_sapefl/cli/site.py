@@ -191,7 +191,9 @@ def ledger(
 @app.command()
 def predict(
     patients: Annotated[Path, typer.Argument(help="New records, .csv or .npz, with the study's columns.")],
-    study: Annotated[Path, typer.Option(help="The study whose model to use.", metavar="STUDY.toml")],
+    study: Annotated[
+        Path | None, typer.Option(help="Whose model to use.", metavar="STUDY.toml", show_default="the only one here")
+    ] = None,
     home: HomePath = Path("site"),
     name_column: Annotated[str | None, typer.Option("--id", help="A column with the records' names.")] = None,
     output: Annotated[Literal["csv", "json"], typer.Option("--format", help="How to print it.")] = "csv",
@@ -200,15 +202,18 @@ def predict(
 
     Examples:
 
-    `secure-sapefl site predict patients.csv --study study.toml`
+    `secure-sapefl site predict patients.csv`
 
     `secure-sapefl site predict patients.csv --study study.toml --id patient --format json`
     """
     from secure_sapefl.deploy.predict import predict as predict_with
+    from secure_sapefl.deploy.predict import study_with_model
     from secure_sapefl.deploy.study_file import read_study
     from secure_sapefl.deploy.study_terms import StudyTerms
 
-    found = predict_with(_home(home), StudyTerms.of(read_study(study)), patients, name_column)
+    site = _home(home)
+    chosen = study_with_model(site) if study is None else read_study(study)
+    found = predict_with(site, StudyTerms.of(chosen), patients, name_column)
     if output == "json":
         typer.echo(json.dumps(found.to_json()))
     else:

@@ -18,6 +18,7 @@ from secure_sapefl.deploy.site_data import images_of, load_rows
 from secure_sapefl.deploy.site_home import SiteHome
 from secure_sapefl.deploy.site_state import SiteState
 from secure_sapefl.deploy.site_table import features_of, read_columns
+from secure_sapefl.deploy.study_file import StudyFile
 from secure_sapefl.deploy.study_terms import StudyTerms
 from secure_sapefl.errors import BadInput
 from secure_sapefl.metrics import softmax
@@ -42,6 +43,15 @@ class Predictions:
             for name, chosen, row in zip(self.names, self.chosen, self.probabilities.tolist(), strict=True)
         ]
         return {"absorbed_round": self.absorbed, "records": records}
+
+
+def study_with_model(home: SiteHome) -> StudyFile:
+    """The study whose model is meant where nobody says which: the only one that has a model here."""
+    found = [study for study in home.studies() if home.state_path(study.digest).exists()]
+    if len(found) != 1:
+        names = ", ".join(f"{study.name} ({study.digest[:16]})" for study in found) or "none"
+        raise BadInput(f"Which study? Site {home.name!r} has a model of: {names}. Name the study with --study.")
+    return found[0]
 
 
 def predict(home: SiteHome, terms: StudyTerms, patients: Path, name_column: str | None = None) -> Predictions:

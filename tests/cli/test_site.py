@@ -227,6 +227,7 @@ def test_the_sites_own_model_predicts(site, approved, tmp_path):
     Path("patients.csv").write_text("patient,age,sex\np1,50,f\np2,61,m\n")
     predict = ("predict", "patients.csv", "--study", "study.toml", "--id", "patient")
     assert "has no model of study 'heart' yet" in refused(site(*predict))
+    assert "Which study? Site 'a' has a model of: none." in refused(site("predict", "patients.csv"))
     state.save(approved.state_path(terms.file.digest))
     code, out, _ = site(*predict)
     rows = list(csv.DictReader(out.splitlines()))
@@ -234,6 +235,7 @@ def test_the_sites_own_model_predicts(site, approved, tmp_path):
     assert [row["record"] for row in rows] == ["p1", "p2"]
     assert all(float(row["probability of no"]) + float(row["probability of yes"]) == pytest.approx(1) for row in rows)
     assert json.loads(site(*predict, "--format", "json")[1])["records"][1]["record"] == "p2"
+    assert site("predict", "patients.csv", "--id", "patient")[:2] == (0, out)
     assert "'patient' is not in the study's schema" in refused(site("predict", "patients.csv", "--study", "study.toml"))
 
 
