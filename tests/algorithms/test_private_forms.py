@@ -50,6 +50,7 @@ class Deaf:
     def __init__(self) -> None:
         self.asked: list[Purpose] = []
         self.objectives: list[tuple[Objective, Model]] = []
+        self.exact: list[Tensor] = []
 
     def train(
         self, theta: Tensor, model: Model, shard: Shard, objective: Objective, purpose: Purpose, lr: float
@@ -75,6 +76,7 @@ class Deaf:
         self, exact: Tensor, asked: Tensor, rows: Sequence[int], purpose: Purpose, record_norm: float | None = None
     ) -> Tensor:
         self.asked.append(purpose)
+        self.exact.append(exact * asked)
         places = torch.arange(exact.numel()).view_as(exact)
         return (0.5 + 0.3 * (places + 1.0).sin()) * asked
 
@@ -156,6 +158,25 @@ def test_what_a_record_brings_to_a_training_depends_on_no_other_record(
         torch.testing.assert_close(brought(four_sites, other, model, [1, 2, 3, 4, 5]), whole, atol=0, rtol=0)
         torch.testing.assert_close(brought(four_sites, one, model, [3]), whole[:, 2:3])
         assert_same_pull(one, other, torch.ones((4, model.parameters)))
+
+
+@pytest.mark.parametrize(("method", "options"), CASES)
+def test_what_is_noised_as_a_mean_is_one(four_sites: Any, method: str, options: dict[str, Any]) -> None:
+    """Of one value in [0, 1] a record: one moves it by at most 1 / n, and two move it by what each does alone."""
+    algorithm, x, y = ALGORITHMS[method], four_sites.x, four_sites.y
+    chosen = algorithm.options(**options)
+
+    def exact(*changed: int) -> list[Tensor]:
+        four_sites.x, four_sites.y, deaf = x.clone(), y.clone(), Deaf()
+        for record in changed:
+            four_sites.x[record], four_sites.y[record] = 50.0 * x[record], (y[record] + 1) % 3
+        sent_over_two_rounds(four_sites, algorithm, chosen, deaf)
+        return deaf.exact
+
+    for before, first, second, both in zip(exact(), exact(0), exact(1), exact(0, 1), strict=True):
+        assert ((before >= 0) & (before <= 1)).all()
+        assert (first - before)[0].abs().max() <= 1 / 9 + 1e-6
+        torch.testing.assert_close(both - before, (first - before) + (second - before), atol=1e-5, rtol=0)
 
 
 def brought(four_sites: Any, objective: Objective, model: Model, rows: list[int]) -> Tensor:
