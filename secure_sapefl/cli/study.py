@@ -63,7 +63,7 @@ def new(
     Examples:
 
     `secure-sapefl study new --name heart --coordinator coordinator.key --site a.pub --site b.pub --site c.pub
-    --feature age:0..120 --feature sex:f|m --label disease --class no --class yes --largest-site 250 --epsilon 4
+    --feature age:0..120 --feature 'sex:f|m' --label disease --class no --class yes --largest-site 250 --epsilon 4
     --delta 1e-5 --mock mock`
 
     `secure-sapefl study new --from draft.toml --coordinator coordinator.key --site a.pub --site b.pub`

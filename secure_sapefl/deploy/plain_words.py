@@ -34,8 +34,6 @@ def leaving(terms: StudyTerms) -> tuple[Leaving, ...]:
         parts += [_update(terms), _score(terms)]
     if terms.algorithm.relays_models:
         parts.append(_model(terms))
-    if terms.file.metrics == "exact":
-        parts.append(_metrics())
     return tuple(parts)
 
 
@@ -93,18 +91,6 @@ def _peers(terms: StudyTerms) -> str:
     asked = terms.file.peers_per_client
     who = "all" if asked is None else f"up to {asked}, drawn anew each round,"
     return f"can read it, {who} of {', '.join(terms.file.sites)}"
-
-
-def _metrics() -> Leaving:
-    return Leaving(
-        field="metrics",
-        name="test results",
-        what="accuracy and AUC of the site's model on its own test records: two numbers",
-        size=16,
-        server="reads them",
-        sites="are not sent them",
-        noised=False,
-    )
 
 
 def _traffic(terms: StudyTerms) -> Leaving:

@@ -78,6 +78,7 @@ def judge(terms: StudyTerms, policy: Policy, rows: int, events: Sequence[Event])
     return (
         method,
         *(_leaves(part, policy) for part in leaving(terms)),
+        _test_results(terms, policy),
         *_cohort(terms, policy),
         *_privacy(terms, policy, rows, events),
     )
@@ -108,16 +109,16 @@ def _cohort_key(home: SiteHome, terms: StudyTerms) -> Line:
 def _leaves(part: Leaving, policy: Policy) -> Line:
     topic = f"leaves: {part.name}"
     says = f"{part.what}. The server {part.server}. The other sites {part.sites}. {part.privacy.capitalize()}."
-    match part.field:
-        case "theta_personal":
-            fits = policy.peers_may_receive_model
-            return Line.judged(topic, says, fits, f"peers_may_receive_model = {_toml(fits)}")
-        case "metrics":
-            return Line.judged(
-                topic, says, policy.metrics_may_leave, f"metrics_may_leave = {_toml(policy.metrics_may_leave)}"
-            )
-        case _:
-            return Line(topic=topic, says=says, verdict="note")
+    if part.field != "theta_personal":
+        return Line(topic=topic, says=says, verdict="note")
+    fits = policy.peers_may_receive_model
+    return Line.judged(topic, says, fits, f"peers_may_receive_model = {_toml(fits)}")
+
+
+def _test_results(terms: StudyTerms, policy: Policy) -> Line:
+    stay, may = terms.file.metrics == "none", policy.metrics_may_leave
+    says = "stay at the site" if stay else "are reported to the server"
+    return Line.judged("test results", says, stay or may, f"metrics_may_leave = {_toml(may)}")
 
 
 def _cohort(terms: StudyTerms, policy: Policy) -> Iterator[Line]:

@@ -55,8 +55,6 @@ def test_a_modest_study_fits_the_template(study: StudyFile, policy: Policy) -> N
         ({"method": "fedavg"}, {"peers_may_receive_model": False}, []),
         ({"privacy": None}, {}, ["differential privacy"]),
         ({"privacy": None}, {"without_privacy": True}, []),
-        ({"privacy": None, "metrics": "exact"}, {"without_privacy": True}, ["leaves: test results"]),
-        ({"privacy": None, "metrics": "exact"}, {"without_privacy": True, "metrics_may_leave": True}, []),
         ({}, {"max_epsilon_per_study": 3.9}, ["epsilon of this study"]),
         ({}, {"max_delta_per_study": 1e-6}, ["delta of this study"]),
         (
@@ -108,6 +106,14 @@ def test_everything_a_message_holds_is_told(make_study: MakeStudy) -> None:
     assert told["update"].size == 3 * (4096 * 60 // 8 + 64)
     plain = {part.field: part.noised for part in leaving(StudyTerms.of(make_study(method="fedavg")))}
     assert plain == {"participation": False, "update": False, "similarity_score": False}
+
+
+def test_test_results_stay(study: StudyFile, policy: Policy) -> None:
+    (line,) = (one for one in judge(StudyTerms.of(study), policy, 80, ()) if one.topic == "test results")
+    assert (line.says, line.verdict, line.policy) == ("stay at the site", "ok", "metrics_may_leave = false")
+    reporting = StudyTerms.of(study.model_copy(update={"metrics": "exact"}))  # as a later release might
+    assert judged(reporting.file, policy) == ["test results"]
+    assert judged(reporting.file, policy.model_copy(update={"metrics_may_leave": True})) == []
 
 
 def test_a_study_that_only_relays_sends_no_update(make_study: MakeStudy) -> None:
