@@ -52,7 +52,7 @@ def start(
     without_tls: WithoutTls = False,
     node_keys: Annotated[
         Path | None,
-        typer.Option(help="Folder of relays' public keys (*.pub): only these may connect.", show_default=False),
+        typer.Option(help="Folder of relays' public keys (*.pub): only these may connect.", show_default="STATE/nodes"),
     ] = None,
     passphrase_file: PassphraseFile = None,
     metrics_port: MetricsPort = None,
@@ -75,8 +75,6 @@ def start(
 
     file = read_study(study)
     host, port = host_and_port(listen)
-    if without_tls and node_keys is not None:
-        raise BadInput("Flower checks relays' keys only over TLS; give --tls, or leave --node-keys out.")
     settings = ServerSettings(
         study=study,
         key=key,
@@ -85,7 +83,7 @@ def start(
         host=host,
         port=port,
         tls=_tls(tls, without_tls),
-        node_keys=_folder(node_keys),
+        node_keys=(state / "nodes" if node_keys is None else node_keys).absolute(),
     )
     with log_to_terminal(json_lines=json_logs), asked_to_stop() as stopped:
         server = StudyServer(settings)
@@ -152,9 +150,3 @@ def _tls(folder: Path | None, without: bool) -> "Tls | None":
         if not path.is_file():
             raise BadInput(f"{path} is missing; make the folder with `secure-sapefl server certificates`.")
     return Tls(ca=files.ca, certificate=files.certificate, key=files.key)
-
-
-def _folder(path: Path | None) -> Path | None:
-    if path is not None and not path.is_dir():
-        raise BadInput(f"{path} is not a folder; put each relay's public key (node.key.pub of its site) into one.")
-    return None if path is None else path.absolute()

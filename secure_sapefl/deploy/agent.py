@@ -75,7 +75,7 @@ class Agent:
         upload = declined = None
         if letter.invitation is not None:
             upload, declined = self._respond(letter.invitation)
-        self.over = letter.over and self.state.absorbed + 1 == self._terms.file.rounds
+        self.over |= letter.over and self.state.absorbed + 1 == self._terms.file.rounds
         reply = ToServer(
             site=self._site.name,
             round_index=letter.round_index,

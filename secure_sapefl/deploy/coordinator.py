@@ -21,6 +21,7 @@ from sapefl_crypto.errors import FrameRejected
 from sapefl_crypto.identity import SiteIdentity
 from secure_sapefl.deploy.parts import Parts
 from secure_sapefl.deploy.server_state import ServerState
+from secure_sapefl.deploy.standing import HERE, SILENT, UNHEARD, Standing
 from secure_sapefl.deploy.study_file import StudyFile
 from secure_sapefl.deploy.wire import ToServer, ToSite, read_to_server, write_to_site
 from secure_sapefl.protocol.codec import Adder
@@ -35,25 +36,14 @@ _LONGEST_PAUSE: Final = 15.0
 
 @dataclass(slots=True)
 class _Node:
-    """An address of the transport. ``nonce`` is that of the letter on its way; ``rest_until`` spares a silent node."""
+    """An address of the transport. ``nonce`` is that of the letter on its way, and ``told`` whether that says that the
+    study is over; ``rest_until`` spares a silent node."""
 
     site: SiteId | None = None
     nonce: str | None = None
+    told: bool = False
     rest_until: float = 0.0
     failures: int = 0
-
-
-@dataclass(slots=True)
-class Standing:
-    """What the server knows of a site."""
-
-    absorbed: int = 0
-    answer: str = "not heard of yet"
-    heard: float | None = None
-    released: bool = False  # has everything, and was told that the study is over
-    rejected: str | None = None
-    bytes_up: int = 0
-    bytes_down: int = 0
 
 
 @dataclass(slots=True)
@@ -110,7 +100,7 @@ class Coordinator:
         letter = self._question() if at.site is None else self._letter_for(at.site)
         if letter is None:
             return None
-        at.nonce = letter.nonce
+        at.nonce, at.told = letter.nonce, letter.over
         parts = write_to_site(letter, self._identity, self._file.wire_name)
         if at.site is not None:
             self.sites[at.site].bytes_down += sum(map(len, parts))
@@ -164,25 +154,25 @@ class Coordinator:
             self._pause(at, str(error), node)
             return
         at.site, at.failures = letter.site, 0
-        self._note(letter, sum(map(len, parts)))
+        self._note(letter, sum(map(len, parts)), told=at.told)
         self.advance()
 
     def _pause(self, at: _Node, reason: str, node: int) -> None:
         at.failures += 1
         at.rest_until = self._clock() + min(2.0 ** (at.failures - 1), _LONGEST_PAUSE)
         if at.site is not None:
-            self.sites[at.site].answer = "silent"
+            self.sites[at.site].answer = SILENT
         _log.warning(reason, extra={"node": node, "site": at.site, "round": self.round_index})
         at.site = None
 
-    def _note(self, letter: ToServer, size: int) -> None:
+    def _note(self, letter: ToServer, size: int, *, told: bool) -> None:
         standing = self.sites[letter.site]
         standing.heard, standing.rejected = self._clock(), letter.rejected
         standing.bytes_up += size
         standing.absorbed = min(letter.absorbed, self.round_index)
-        standing.released = self._ended is not None and standing.absorbed == self._file.rounds
-        if standing.answer in ("not heard of yet", "silent"):
-            standing.answer = "here"
+        standing.released = told and standing.absorbed == self._file.rounds
+        if standing.answer in (UNHEARD, SILENT):
+            standing.answer = HERE
         current = self._open
         if current is None or letter.round_index != current.index or letter.site not in current.waiting:
             return
@@ -244,8 +234,9 @@ class Coordinator:
     # telling people
 
     def status(self) -> dict[str, Any]:
-        """Who is in and how far; no score and no model, for the server has none to show."""
+        """Who is in and how far."""
         now, current = self._clock(), self._open
+        online = {node.site for node in self._nodes.values()}
         return {
             "study": self._file.name,
             "digest": self._file.digest,
@@ -254,19 +245,7 @@ class Coordinator:
             "finished": self.finished,
             "waiting_for": [] if current is None else current.waiting,
             "seconds_to_deadline": None if current is None else max(0.0, current.deadline - now),
-            "sites": [
-                {
-                    "site": site,
-                    "online": any(node.site == site for node in self._nodes.values()),
-                    "absorbed": standing.absorbed,
-                    "answer": standing.answer,
-                    "rejected": standing.rejected,
-                    "bytes_up": standing.bytes_up,
-                    "bytes_down": standing.bytes_down,
-                    "seconds_since_heard": None if standing.heard is None else now - standing.heard,
-                }
-                for site, standing in self.sites.items()
-            ],
+            "sites": [one.to_json(site, online=site in online, now=now) for site, one in self.sites.items()],
             "foreign_nodes": sum(node.site is None and node.failures > 0 for node in self._nodes.values()),
         }
 

@@ -13,6 +13,7 @@ from typing import Final
 
 from sapefl_crypto.secret import Secret
 from secure_sapefl.deploy import server_app_environment
+from secure_sapefl.deploy.files import make_private_folder
 from secure_sapefl.deploy.flower import (
     Child,
     FlowerFailed,
@@ -26,7 +27,7 @@ from secure_sapefl.deploy.server_state import is_held, read_status
 from secure_sapefl.errors import BadInput
 
 _log = logging.getLogger(__name__)
-_BEGIN_SECONDS: Final = 90.0  # for a submitted run to take the lock
+_BEGIN_SECONDS: Final = 120.0  # for a submitted run to take the lock
 _RETRY_SECONDS: Final = 10.0  # after Flower refused to start one
 _PAUSE_SECONDS: Final = 1.0
 
@@ -40,7 +41,7 @@ class ServerSettings:
     host: str
     port: int
     tls: Tls | None
-    node_keys: Path | None = None  # folder of the public keys of relays that may connect; None admits any
+    node_keys: Path  # folder of the public keys of relays that may connect; Flower checks them over TLS only
 
     @property
     def address(self) -> str:
@@ -56,10 +57,11 @@ class StudyServer:
         self._settings = settings
         self._home = settings.state / "flower"
         self._bundle = settings.state / "bundle"
-        settings.state.mkdir(mode=0o700, parents=True, exist_ok=True)
+        for folder in (settings.state, settings.node_keys):
+            make_private_folder(folder)
         write_bundle(self._bundle, self._home, settings.address, settings.tls)
         self._link = Child(
-            superlink_command(settings.host, settings.port, settings.tls, authenticate=settings.node_keys is not None),
+            superlink_command(settings.host, settings.port, settings.tls),
             self._home,
             settings.state / "superlink.log",
             server_app_environment.of(settings.study, settings.state, settings.key, settings.passphrase),
@@ -90,8 +92,9 @@ class StudyServer:
 
     def _admit(self) -> None:
         """Register keys that were put into the folder since; a relay that is refused keeps trying."""
-        folder = self._settings.node_keys
-        for key in [] if folder is None else sorted(set(folder.glob("*.pub")) - self._admitted):
+        if self._settings.tls is None:
+            return
+        for key in sorted(set(self._settings.node_keys.glob("*.pub")) - self._admitted):
             self._admitted.add(key)
             try:
                 run_once(["flwr", "supernode", "register", str(key)], self._home)

@@ -25,6 +25,7 @@ _SET_PARENT_DEATH_SIGNAL: Final = 1  # PR_SET_PDEATHSIG, <linux/prctl.h>
 _LIBC: Final = ctypes.CDLL(None)
 _OURS: Final = "SAPEFL_"
 _STOP_SECONDS: Final = 5.0
+_CALL_SECONDS: Final = 300.0
 _LAST_WORDS: Final = 400  # characters
 _BUNDLE: Final = """\
 [build-system]
@@ -77,12 +78,13 @@ def environment(home: Path) -> dict[str, str]:
     }
 
 
-def superlink_command(host: str, port: int, tls: Tls | None, *, authenticate: bool) -> list[str]:
+def superlink_command(host: str, port: int, tls: Tls | None) -> list[str]:
+    """Over TLS, nodes prove who they are; Flower cannot check them without."""
     command = ["flower-superlink", "--host", host, "--port", str(port), "--disable-runtime-dependency-installation"]
     if tls is None:
         return [*command, "--insecure"]
     command += ["--ssl-ca-certfile", str(tls.ca), "--ssl-certfile", str(tls.certificate), "--ssl-keyfile", str(tls.key)]
-    return [*command, "--enable-supernode-auth"] if authenticate else command
+    return [*command, "--enable-supernode-auth"]
 
 
 def supernode_command(server: str, port: int, agent: Path, tls: Tls | None, node_key: Path | None) -> list[str]:
@@ -104,11 +106,14 @@ def write_bundle(folder: Path, home: Path, server: str, tls: Tls | None) -> None
     )
 
 
-def run_once(command: Sequence[str], home: Path, *, cwd: Path | None = None) -> str:
+def run_once(command: Sequence[str], home: Path) -> str:
     """A short call of Flower's command line; what it printed, or `FlowerFailed` with its last words."""
-    done = subprocess.run(  # noqa: S603 - a program of Flower's, with our own arguments
-        command, env=environment(home), cwd=cwd, capture_output=True, text=True, check=False, timeout=120
-    )
+    try:
+        done = subprocess.run(  # noqa: S603 - a program of Flower's, with our own arguments
+            command, env=environment(home), capture_output=True, text=True, check=False, timeout=_CALL_SECONDS
+        )
+    except subprocess.TimeoutExpired:
+        raise FlowerFailed(f"`{' '.join(command[:3])}` did not end within {_CALL_SECONDS:g} seconds.") from None
     said = " ".join(re.findall(r"[!-~]+", done.stdout + done.stderr))  # without the boxes it draws
     if done.returncode:
         raise FlowerFailed(f"`{' '.join(command[:3])}` failed ({done.returncode}): {said[-_LAST_WORDS:]}")

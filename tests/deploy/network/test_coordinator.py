@@ -101,6 +101,16 @@ def test_a_restarted_server_goes_on_where_it_was_and_ends_in_the_same_bits(world
         assert len(ledger.of("sent")) >= before[name]
 
 
+def test_a_server_killed_after_the_last_round_still_tells_everybody_that_it_is_over(world: World) -> None:
+    deployed = world(rounds=1)
+    deployed.start_all()
+    deployed.run(until=lambda server: server.round_index == 1)
+    deployed.start_server()
+    deployed.run()
+    assert all(agent.over for agent in deployed.agents.values())
+    assert all(standing.released for standing in deployed.server.sites.values())
+
+
 def test_a_node_without_a_rostered_key_counts_for_nothing(world: World) -> None:
     from sapefl_crypto import SiteIdentity
 

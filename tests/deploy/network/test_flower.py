@@ -99,11 +99,11 @@ def test_flower_is_told_to_stay_offline_and_in_its_folder(tmp_path: Path, monkey
 
 def test_tls_is_on_unless_it_was_said_to_be_off(tmp_path: Path) -> None:
     tls = Tls(ca=tmp_path / "ca", certificate=tmp_path / "c", key=tmp_path / "k")
-    secured = superlink_command("127.0.0.1", 1, tls, authenticate=True)
+    secured = superlink_command("127.0.0.1", 1, tls)
     assert "--insecure" not in secured
     assert "--enable-supernode-auth" in secured
     assert "--disable-runtime-dependency-installation" in secured
-    assert "--insecure" in superlink_command("127.0.0.1", 1, None, authenticate=False)
+    assert "--insecure" in superlink_command("127.0.0.1", 1, None)
     node = supernode_command("h:1", 2, tmp_path / "s", tls, tmp_path / "n")
     assert "--insecure" not in node
     assert str(tmp_path / "n") in node

@@ -39,8 +39,9 @@ class Deployment:
     file: StudyFile
     port: int
     tls: bool
-    admitted: bool  # whether only registered relays may connect
     processes: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
+    python: str = sys.executable
+    more_environment: dict[str, str] = field(default_factory=dict)
 
     def home(self, site: str) -> SiteHome:
         return SiteHome(self.folder / site)
@@ -51,12 +52,11 @@ class Deployment:
 
     def start_server(self) -> subprocess.Popen[bytes]:
         line = ["--tls", str(self.folder / "tls")] if self.tls else ["--without-tls"]
-        line += ["--node-keys", str(self.folder / "nodes")] if self.admitted else []
         return self._start(
             "server",
             *("server", "start", "--study", str(self.folder / "study.toml"), "--json-logs"),
             *("--key", str(self.folder / "coordinator.key"), "--state", str(self.state)),
-            *("--listen", f"127.0.0.1:{self.port}", *line),
+            *("--node-keys", str(self.folder / "nodes"), "--listen", f"127.0.0.1:{self.port}", *line),
         )
 
     def start_site(self, site: str, *more: str) -> subprocess.Popen[bytes]:
@@ -75,10 +75,10 @@ class Deployment:
     def _start(self, name: str, *arguments: str) -> subprocess.Popen[bytes]:
         with (self.folder / f"{name}.log").open("ab") as log:
             self.processes[name] = subprocess.Popen(
-                [sys.executable, "-m", "secure_sapefl", *arguments],
+                [self.python, "-m", "secure_sapefl", *arguments],
                 stdout=log,
                 stderr=subprocess.STDOUT,
-                env={**os.environ, "OMP_NUM_THREADS": "1"},
+                env={**os.environ, "OMP_NUM_THREADS": "1", **self.more_environment},
             )
         return self.processes[name]
 
@@ -159,7 +159,7 @@ def deploy(tmp_path: Path) -> Iterator[Deploy]:
     """``deploy({"north": csv, …}, rounds=2)``: everything a study needs before its processes start."""
     made: list[Deployment] = []
 
-    def build(files: dict[str, Path], *, tls: bool = True, admitted: bool = True, **fields: Any) -> Deployment:
+    def build(files: dict[str, Path], *, tls: bool = True, **fields: Any) -> Deployment:
         folder = tmp_path / f"d{len(made)}"
         folder.mkdir()
         identities = {site: SiteIdentity.generate(site) for site in files}
@@ -194,7 +194,7 @@ def deploy(tmp_path: Path) -> Iterator[Deploy]:
         if tls:
             (folder / "tls").mkdir()
             make_certificates(folder / "tls", ["127.0.0.1", "localhost"])
-        made.append(Deployment(folder=folder, file=file, port=free_port(), tls=tls, admitted=tls and admitted))
+        made.append(Deployment(folder=folder, file=file, port=free_port(), tls=tls))
         return made[-1]
 
     yield build

@@ -47,7 +47,6 @@ def fork_site(study: Any, site: str) -> int:
     os.dup2(log, 2)
     code = 1
     try:
-        from secure_sapefl.deploy.flower import Tls
         from secure_sapefl.deploy.site_runner import SiteSettings, run_site
 
         settings = SiteSettings(
@@ -55,7 +54,7 @@ def fork_site(study: Any, site: str) -> int:
             home=study.folder / site,
             server=f"127.0.0.1:{study.port}",
             run=study.folder / f"{site}.run",
-            tls=Tls(ca=study.folder / "tls" / "ca.pem"),
+            tls=None,
         )
         run_site(settings, None, lambda: False)
         code = 0
@@ -74,7 +73,7 @@ def test_fifty_sites_finish_three_rounds(deploy: Callable[..., Any], tmp_path: P
     lines = [f"{i % 7 - 3},{i % 5 - 2},{i % 3 - 1},{i % 2},{'yes' if i % 7 > 3 else 'no'}" for i in range(40)]
     rows.write_text("\n".join(["x0,x1,x2,x3,y", *lines]) + "\n")
     files = {f"site{number:02d}": rows for number in range(SITES)}
-    study = deploy(files, admitted=False, rounds=ROUNDS, peers_per_client=3, min_cohort=40, round_deadline=900.0)
+    study = deploy(files, tls=False, rounds=ROUNDS, peers_per_client=3, min_cohort=40, round_deadline=900.0)
     start = time.monotonic()
     study.start_server()
     sites = [fork_site(study, site) for site in study.file.sites]

@@ -1,0 +1,32 @@
+"""What the server knows of a site while a study runs, and how it tells people."""
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+UNHEARD: Final = "not heard of yet"
+SILENT: Final = "silent"
+HERE: Final = "here"
+
+
+@dataclass(slots=True)
+class Standing:
+    absorbed: int = 0  # outcomes the site has
+    answer: str = UNHEARD
+    heard: float | None = None
+    released: bool = False  # has everything, and was told that the study is over
+    rejected: str | None = None  # the last aggregate it would not use
+    bytes_up: int = 0
+    bytes_down: int = 0
+
+    def to_json(self, site: str, *, online: bool, now: float) -> dict[str, Any]:
+        """No score and no model, for the server has none to show."""
+        return {
+            "site": site,
+            "online": online,
+            "absorbed": self.absorbed,
+            "answer": self.answer,
+            "rejected": self.rejected,
+            "bytes_up": self.bytes_up,
+            "bytes_down": self.bytes_down,
+            "seconds_since_heard": None if self.heard is None else now - self.heard,
+        }
