@@ -29,7 +29,7 @@ def terms(study: StudyFile) -> StudyTerms:
 @pytest.fixture
 def theta(home: SiteHome, terms: StudyTerms) -> torch.Tensor:
     """A personal model unlike the global one, saved as the site's state."""
-    theta = torch.from_numpy(np.random.default_rng(0).normal(size=terms.model.parameters).astype(np.float32))
+    theta = torch.from_numpy(np.random.default_rng(0).normal(0, 0.2, terms.model.parameters).astype(np.float32))
     home.study_folder(terms.file.digest).mkdir(mode=0o700)
     SiteState(
         study=terms.file.digest,
@@ -57,6 +57,7 @@ def test_it_is_the_personal_model_on_prepared_records(
     inputs = torch.tensor([[0, -unit / 3, 1, 0], [-unit / 2, 0, 0, 1]], dtype=torch.float32)
     expected = softmax(terms.model.outputs(theta[None], inputs[None])[0].numpy())
     np.testing.assert_allclose(found.probabilities, expected, atol=1e-6)
+    assert abs(expected[0, 0] - expected[1, 0]) > 0.01  # or the order of records would not show
     assert found.names == ("1", "2")
     assert found.chosen == tuple(("no", "yes")[k] for k in expected.argmax(1))
     assert found.to_json()["absorbed_round"] == 1
