@@ -141,6 +141,19 @@ def test_a_newcomer_pays_for_its_round(with_late: Make, method: str, tmp_path: P
     assert ledger.count('"round_index": 2') == ledger.count("\n") == {"sapefl": 3, "ditto": 1, "fedavg-ft": 0}[method]
 
 
+def test_a_newcomer_s_round_goes_through_the_mechanisms(with_late: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    protected = []
+    original = late.run_round
+
+    def watched(algorithm: Any, options: Any, group: Any, names: Any) -> Any:
+        protected.append(group.private is not None)
+        return original(algorithm, options, group, names)
+
+    monkeypatch.setattr(late, "run_round", watched)
+    run(with_late(**PRIVATE))
+    assert protected == [True]
+
+
 def test_a_newcomer_without_budget_keeps_the_global_model(with_late: Make, tmp_path: Path) -> None:
     config = with_late(dp_ledgers=tmp_path, **PRIVATE)
     _, first, _ = run(config)
