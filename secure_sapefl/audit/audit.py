@@ -45,7 +45,7 @@ class Effort:
 
     pairs: int = 2  # of reference worlds
     canaries: int = 400
-    trainings: int = 150  # repetitions of one private training, with and without a record
+    trainings: int = 400  # repetitions of one private training, with and without a record
     queries: int = 1000  # and of one release of similarities
     attack: Attack = field(default_factory=Attack)
 

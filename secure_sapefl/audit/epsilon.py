@@ -42,7 +42,6 @@ def mechanisms_of(
         rows=min(able, key=len),
         model=public.model,
         theta=public.theta_initial[: public.model.parameters],
-        lr=config.lr,
         entries=max(1, min(config.peers_per_client or cohort, cohort - 1)),
         trainings=trainings,
         queries=queries,

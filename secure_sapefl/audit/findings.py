@@ -14,6 +14,17 @@ Inferences = tuple[Inference, ...] | str
 """What could be inferred, or the sentence that says why nothing was tried."""
 
 
+@dataclass(frozen=True, slots=True)
+class Alarm:
+    """A promise that did not hold, and which check found it."""
+
+    check: str
+    sentence: str
+
+    def to_json(self) -> dict[str, str]:
+        return {"check": self.check, "sentence": self.sentence}
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartyFindings:
     name: str
@@ -61,37 +72,39 @@ class Findings:
     sizes: dict[str, Any]
 
     @property
-    def alarms(self) -> tuple[str, ...]:
-        """Sentences about promises that did not hold. What nobody promised, such as secrecy in a plaintext run, is a
-        finding and no alarm."""
+    def alarms(self) -> tuple[Alarm, ...]:
+        """Promises that did not hold. What nobody promised, such as secrecy in a plaintext run, is a finding and no
+        alarm."""
         return (*self._encryption_alarms(), *self._privacy_alarms())
 
-    def _encryption_alarms(self) -> Iterator[str]:
+    def _encryption_alarms(self) -> Iterator[Alarm]:
         if self.key_within_reach:
-            yield "A key can be reached from the server."
+            yield Alarm("key search", "A key can be reached from the server.")
         server = self.parties[0]
         if self.encrypted and (server.memberships or server.rebuilding):
-            yield "The server of an encrypted run could read a model."
+            yield Alarm("server's view", "The server of an encrypted run could read a model.")
         for name, accepted in self.forgeries.items():
             if accepted:
-                yield f"Sites accepted a forgery: {name}."
+                yield Alarm("forged sums", f"Sites accepted a forgery: {name}.")
 
-    def _privacy_alarms(self) -> Iterator[str]:
+    def _privacy_alarms(self) -> Iterator[Alarm]:
         bound, claimed = self.epsilon.lower, self.epsilon.claimed
         if claimed is not None and bound.epsilon > claimed:
-            yield f"Canaries show epsilon of at least {bound.epsilon:.2f}; the ledgers say {claimed:.2f}."
+            sentence = f"Canaries show epsilon of at least {bound.epsilon:.2f}; the ledgers say {claimed:.2f}."
+            yield Alarm("canaries", sentence)
         for one in self.epsilon.mechanisms:
             if one.broken:
-                yield (
-                    f"The mechanism behind {one.release}, alone, has epsilon of at least {one.lower:.2f}; "
+                sentence = (
+                    f"What {one.release} rests on, alone, has epsilon of at least {one.lower:.2f}; "
                     f"its entry in the ledger says {one.claimed:.2f}."
                 )
+                yield Alarm("mechanism alone", sentence)
 
     def to_json(self) -> dict[str, Any]:
         """`audit.json`. Everything but ``timing`` is the same again for the same run and seed."""
         return {
             **self.facts,
-            "alarms": list(self.alarms),
+            "alarms": [alarm.to_json() for alarm in self.alarms],
             "empirical_epsilon": self.epsilon.to_json(),
             "parties": {party.name: party.to_json() for party in self.parties},
             "inversion_control": self.control.to_json(),

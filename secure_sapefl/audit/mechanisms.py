@@ -16,13 +16,13 @@ from numpy.typing import NDArray
 from scipy.stats import beta
 from torch import Tensor
 
-from secure_sapefl.algorithms.releases import Releases
+from secure_sapefl.algorithms.releases import PrivateTraining, Releases
 from secure_sapefl.audit.canaries import WIDTH
 from secure_sapefl.audit.one_run import CONFIDENCE
 from secure_sapefl.data import Rows
 from secure_sapefl.metrics import Floats
 from secure_sapefl.models import Model
-from secure_sapefl.privacy.accounting import composition, rdp_epsilon
+from secure_sapefl.privacy.accounting import Composition, composition, rdp_epsilon
 from secure_sapefl.privacy.events import Event
 from secure_sapefl.privacy.group import PrivateGroup
 from secure_sapefl.privacy.ledger import MemoryStore
@@ -33,6 +33,9 @@ from secure_sapefl.training.objective import Batch, LocalLoss
 from secure_sapefl.training.plan import Shard
 from secure_sapefl.training.trainer import BatchedTrainer
 
+_RATE: Final = 1e-3
+"""Learning rate of the repeated training. Privacy does not depend on it, and with small steps a canary's gradient keeps
+its direction."""
 _WIDER: Final = 4  # the lone canary is this much wider than those of a run: nobody else is disturbed by it
 
 
@@ -69,7 +72,6 @@ class Bench:
     rows: Rows
     model: Model
     theta: Tensor
-    lr: float
     entries: int  # similarities in one release
     trainings: int  # trials on either side
     queries: int
@@ -98,15 +100,17 @@ Observe = Callable[[Bench, Purpose], tuple[Floats, Floats]]
 
 
 def audit_mechanisms(bench: Bench) -> tuple[MechanismAudit, ...]:
+    """Every query, and every training that is not the same mechanism as one before it."""
     queries = [_audited(bench, query.purpose, query.pays_for, _query) for query in bench.releases.queries]
-    trainings = [_audited(bench, one.purpose, one.pays_for, _training) for one in bench.releases.trainings]
-    return (*queries, *trainings)
+    trainings: dict[Composition, PrivateTraining] = {}
+    for one in bench.releases.trainings:
+        trainings.setdefault(tuple(composition([bench.event(one.purpose)])), one)
+    return (*queries, *(_audited(bench, one.purpose, one.pays_for, _training) for one in trainings.values()))
 
 
 def _audited(bench: Bench, purpose: Purpose, release: str, observe: Observe) -> MechanismAudit:
     without, with_one = observe(bench, purpose)
-    delta = bench.terms.budget.delta
-    trials = len(without)
+    delta, trials = bench.terms.budget.delta, len(without)
     return MechanismAudit(
         release=f"{release} ({purpose.name.lower().replace('_', ' ')})",
         trials=2 * trials,
@@ -132,7 +136,7 @@ def _training(bench: Bench, purpose: Purpose) -> tuple[Floats, Floats]:
     rng = np.random.default_rng([bench.seed, 5])
     own, width = bench.rows, WIDTH * _WIDER
     x = (own.X.mean(0) + width * own.X.std(0) * rng.normal(size=(1, *own.X.shape[1:]))).astype(np.float32)
-    y = rng.integers(0, bench.model.classes, 1)
+    y = bench.model.outputs(bench.theta[None], torch.from_numpy(x)[None])[0].argmin(1).numpy()  # as wrong as can be
     with_one = Rows(np.concatenate([own.X, x]), np.concatenate([own.y, y]))
     batch = Batch(torch.from_numpy(x)[None], torch.from_numpy(y)[None], torch.zeros((1, 1)), torch.ones((1, 1)))
     direction = BatchedTrainer(bench.model).gradient(bench.theta[None], batch, LocalLoss())[0]
@@ -144,7 +148,7 @@ def _moved(bench: Bench, rows: Rows, purpose: Purpose, direction: Tensor) -> Flo
     count = bench.trainings
     shard = Shard(torch.from_numpy(rows.X), torch.from_numpy(rows.y), (0,) * count, (len(rows),) * count)
     theta = bench.theta.expand(count, -1)
-    after = bench.clones(len(rows), count).train(theta, bench.model, shard, LocalLoss(), purpose, bench.lr)
+    after = bench.clones(len(rows), count).train(theta, bench.model, shard, LocalLoss(), purpose, _RATE)
     return ((bench.theta - after) @ direction).double().numpy()
 
 

@@ -92,7 +92,7 @@ def _show(findings: "Findings", run: Path) -> None:
     console.print(table)
     console.print(_epsilon(findings), highlight=False)
     for alarm in findings.alarms:
-        console.print(f"[bold red]Broken promise:[/] {alarm}")
+        console.print(f"[bold red]Broken promise:[/] {alarm.sentence}")
     if not findings.facts["same_numbers_again"]:
         console.print("The second run did not give the first one's numbers: another machine, version or data file.")
     console.print(f"Details: {run / 'audit.json'}, {run / 'report.html'}", highlight=False, soft_wrap=True)

@@ -1,0 +1,158 @@
+"""A small private run to attack, and mutants of our own code: mistakes that an audit exists to find."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from sapefl_crypto.tags import TagMaker
+from secure_sapefl import Config, simulate
+from secure_sapefl.algorithms.base import SiteGroup
+from secure_sapefl.audit.audit import Effort, audit
+from secure_sapefl.audit.findings import Findings
+from secure_sapefl.audit.inversion import Attack
+from secure_sapefl.engine.protection import Ckks
+from secure_sapefl.privacy import accounting, calibration, group, trainer
+from secure_sapefl.privacy.per_record import record_gradients
+from secure_sapefl.streams import Purpose
+
+TINY = {
+    "clients": 12,
+    "rounds": 3,
+    "participation": 1.0,
+    "local_epochs": 2,
+    "kappa": 5.0,
+    "workers": 0,
+    "data_options": {"rows": 1800, "classes": 3, "informative": 5, "flip_y": 0.0},
+}
+PRIVATE = {"dp_epsilon": 1.0, "dp_delta": 1e-5}
+QUICK = Effort(pairs=0, canaries=180, trainings=400, queries=200, attack=Attack(steps=20, starts=1, images=2))
+
+Mutate = Callable[[pytest.MonkeyPatch], None]
+
+
+@pytest.fixture(scope="session")
+def tiny() -> Callable[..., Config]:
+    return lambda **changes: Config(**(TINY | changes))
+
+
+@pytest.fixture(scope="session")
+def finished(tiny: Callable[..., Config], tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
+    """The folder of a finished run, made once for each configuration."""
+    made: dict[str, Path] = {}
+
+    def run(**changes: Any) -> Path:
+        name = repr(sorted(changes.items()))
+        if name not in made:
+            made[name] = tmp_path_factory.mktemp("run") / "run"
+            simulate(tiny(**changes), made[name])
+        return made[name]
+
+    return run
+
+
+@pytest.fixture(scope="session")
+def audited(finished: Callable[..., Path]) -> Callable[..., Findings]:
+    """A quick audit of a run as it is, made once for each configuration."""
+    made: dict[str, Findings] = {}
+
+    def find(effort: Effort = QUICK, **changes: Any) -> Findings:
+        name = repr((effort, sorted(changes.items())))
+        if name not in made:
+            made[name] = audit(finished(**changes), effort)
+        return made[name]
+
+    return find
+
+
+def scores_without_noise(patch: pytest.MonkeyPatch) -> None:
+    def exact(paid: Any, _: Any, values: torch.Tensor, asked: torch.Tensor, *__: Any) -> torch.Tensor:
+        for one in paid:
+            one.spend()
+        return values.where(asked, torch.zeros(()))
+
+    patch.setattr(group, "noisy_means", exact)
+
+
+def batch_clipping(patch: pytest.MonkeyPatch) -> None:
+    """The mean gradient of a batch is clipped, not each record's."""
+
+    def clipped(model: Any, weights: Any, batch: Any, objective: Any, clip: float) -> list[torch.Tensor]:
+        layers = record_gradients(model, weights, batch, objective)
+        parts = [part for layer in layers for part in layer.combined(batch.weight)]
+        norm = torch.stack([part.flatten(1).square().sum(1) for part in parts]).sum(0).sqrt()
+        factor = clip / norm.clamp(min=clip)
+        return [(part.flatten(1) * factor[:, None]).view_as(w) for part, w in zip(parts, weights, strict=True)]
+
+    patch.setattr(trainer, "clipped_sum", clipped)
+
+
+def personal_model_not_private(patch: pytest.MonkeyPatch) -> None:
+    real = SiteGroup.train
+
+    def train(self: SiteGroup, theta: Any, objective: Any, purpose: Purpose, *args: Any, **kwargs: Any) -> Any:
+        stays = {"leaves": False} if purpose is Purpose.PERSONAL_BATCHES else {}
+        return real(self, theta, objective, purpose, *args, **(kwargs | stays))
+
+    patch.setattr(SiteGroup, "train", train)
+
+
+def key_within_reach(patch: pytest.MonkeyPatch) -> None:
+    """The server's adders come from an object that also holds the key."""
+    real = Ckks.adders
+    patch.setattr(Ckks, "adders", lambda self, study: lambda round_index: real(self, study)(round_index))
+
+
+def tags_not_checked(patch: pytest.MonkeyPatch) -> None:
+    real = TagMaker.residuals
+    patch.setattr(TagMaker, "residuals", lambda self, *args: 0 * real(self, *args))
+
+
+def training_without_noise(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(trainer.SiteNoise, "add_", lambda *_: None)
+
+
+def accountant_that_hardly_counts(patch: pytest.MonkeyPatch) -> None:
+    """What a release costs is understated: noise is calibrated to that, and the ledger believes it."""
+    real = accounting.renyi_divergence
+    for module in (accounting, calibration):
+        patch.setattr(module, "renyi_divergence", lambda *args: real(*args) / 1e4)
+
+
+MUTANTS: dict[str, Mutate] = {
+    "noise forgotten on the scores": scores_without_noise,
+    "batch clipped instead of each record": batch_clipping,
+    "personal model from training that is not private": personal_model_not_private,
+    "key within the server's reach": key_within_reach,
+    "tags not checked": tags_not_checked,
+    "noise forgotten in training": training_without_noise,
+    "accountant that hardly counts": accountant_that_hardly_counts,
+}
+
+
+@pytest.fixture
+def mutate() -> Callable[[str], Any]:
+    """Puts a mutant in place of sound code until its block ends."""
+
+    @contextmanager
+    def place(name: str) -> Iterator[None]:
+        with pytest.MonkeyPatch.context() as patch:
+            MUTANTS[name](patch)
+            calibration.calibrate.cache_clear()
+            yield
+        calibration.calibrate.cache_clear()
+
+    return place
+
+
+@pytest.fixture(scope="session")
+def effort() -> Effort:
+    return QUICK
+
+
+@pytest.fixture(scope="session")
+def private() -> dict[str, float]:
+    return PRIVATE
