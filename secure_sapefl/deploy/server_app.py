@@ -4,6 +4,7 @@ Flower starts it in a process of its own for every run, inside the server's proc
 which study to run and where the coordinator's key lies. Neither ever travels in a message.
 """
 
+import logging
 import time
 from typing import Final
 
@@ -18,6 +19,7 @@ from secure_sapefl.deploy.server_state import ServerState
 from secure_sapefl.deploy.study_file import read_study
 from secure_sapefl.deploy.study_terms import StudyTerms
 
+_log = logging.getLogger(__name__)
 _PAUSE_SECONDS: Final = 0.5
 _PUBLISH_SECONDS: Final = 2.0
 _SLACK_SECONDS: Final = 120.0
@@ -31,7 +33,11 @@ def main(grid: Grid, _: Context) -> None:
     terms = StudyTerms.of(file)
     with ServerState(given.state(), file.digest) as state, log_to(state.folder / "server.log"):
         coordinator = Coordinator(file, terms.protocol, terms.params, given.coordinator(), state)
-        carry(grid, coordinator, state, ttl=file.round_deadline + _SLACK_SECONDS)
+        try:
+            carry(grid, coordinator, state, ttl=file.round_deadline + _SLACK_SECONDS)
+        except Exception as error:
+            _log.error("this run failed, the next one goes on: %s: %s", type(error).__name__, error)
+            raise
 
 
 def carry(grid: Grid, coordinator: Coordinator, state: ServerState, ttl: float) -> None:

@@ -16,7 +16,7 @@ from secure_sapefl.deploy.study_terms import StudyTerms
 from secure_sapefl.deploy.wire import ToServer, read_to_site, write_to_server
 from secure_sapefl.protocol.messages import RoundUpload, SealedModel
 
-FEATURES = 3000  # some 200 000 weights: 1.6 MB an update, 0.8 MB a sealed model
+FEATURES = 1000  # some 130 000 weights: 1 MB an update, half a MB a sealed model
 
 
 def peak_bytes(sites: int, folder: Path) -> tuple[int, int]:

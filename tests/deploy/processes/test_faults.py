@@ -245,13 +245,14 @@ import tempfile
 if any("serverapp" in word for word in sys.argv) or "serverapp" in sys.executable:
     from sapefl_crypto import aggregator
     from sapefl_crypto.aggregate import Aggregate
-    class Cheat(aggregator.Aggregator):
+    Honest = aggregator.Aggregator
+    class Cheat(Honest):
         def __init__(self, params, **k):
             super().__init__(params, **k)
             self.first, self.args = None, (params, k)
         def add(self, frame, score, *, sender=None):
             if self.first is None:
-                self.first = aggregator.Aggregator(self.args[0], **self.args[1])
+                self.first = Honest(self.args[0], **self.args[1])
                 self.first.add(frame, score, sender=sender)
             super().add(frame, score, sender=sender)
         def finish(self):
