@@ -12,7 +12,6 @@ from typing import Any, Final
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from scipy.stats import beta
 from torch import Tensor
 
@@ -161,9 +160,9 @@ def distinguished(without: Floats, with_one: Floats, delta: float) -> float:
     half = len(without) // 2
     sign, threshold = _best_threshold(without[:half], with_one[:half])
     trials = len(without) - half
-    true, false = (int((sign * sample[half:] >= sign * threshold).sum()) for sample in (with_one, without))
+    true, false = (_caught(sign * sample[half:], np.array([sign * threshold])) for sample in (with_one, without))
     ways = _log_ratio(true, false, trials, delta), _log_ratio(trials - false, trials - true, trials, delta)
-    return max(0.0, *ways)
+    return max(0.0, *(float(way[0]) for way in ways))
 
 
 def _best_threshold(without: Floats, with_one: Floats) -> tuple[int, float]:
@@ -171,17 +170,16 @@ def _best_threshold(without: Floats, with_one: Floats) -> tuple[int, float]:
     edges = np.unique(np.concatenate([without, with_one]))
     middles = (edges[1:] + edges[:-1]) / 2 if len(edges) > 1 else edges
     true, false = (_caught(sign * sample, sign * middles) for sample in (with_one, without))
-    evidence = [_log_ratio(int(t), int(f), len(without), 0.0) for t, f in zip(true, false, strict=True)]
-    return sign, float(middles[int(np.argmax(evidence))])
+    return sign, float(middles[np.argmax(_log_ratio(true, false, len(without), 0.0))])
 
 
-def _caught(sample: Floats, thresholds: Floats) -> NDArray[np.int64]:
-    return np.asarray(len(sample) - np.searchsorted(np.sort(sample), thresholds, side="left"))
+def _caught(sample: Floats, thresholds: Floats) -> Floats:
+    return np.asarray(len(sample) - np.searchsorted(np.sort(sample), thresholds, side="left"), dtype=np.float64)
 
 
-def _log_ratio(true: int, false: int, trials: int, delta: float) -> float:
-    """log((TPR - delta) / FPR) with both rates at the unfavourable end of their limits."""
+def _log_ratio(true: Floats, false: Floats, trials: int, delta: float) -> Floats:
+    """log((TPR - delta) / FPR) with both rates at the unfavourable end of their limits (Clopper and Pearson 1934)."""
     error = (1 - CONFIDENCE) / 4  # two limits in each of two directions
-    least = float(beta.ppf(error, true, trials - true + 1)) if true else 0.0
-    most = float(beta.ppf(1 - error, false + 1, trials - false)) if false < trials else 1.0
-    return float(np.log(max(least - delta, 1e-300) / most))
+    least = np.where(true > 0, beta.ppf(error, np.maximum(true, 1), trials - true + 1), 0.0)
+    most = np.where(false < trials, beta.ppf(1 - error, false + 1, np.maximum(trials - false, 1)), 1.0)
+    return np.asarray(np.log(np.maximum(least - delta, 1e-300) / most))

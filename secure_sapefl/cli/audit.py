@@ -15,12 +15,15 @@ if TYPE_CHECKING:
     from secure_sapefl.audit.findings import Findings, Inferences, PartyFindings
 
 BROKEN_PROMISE = 3
+_REFERENCES, _CANARIES = 4, 400
 
 
 def audit(
     run: Annotated[Path, typer.Argument(metavar="RUN", help="Folder of a finished run.", show_default=False)],
-    references: Annotated[int, typer.Option(min=2, help="Reference runs for membership inference; even.")] = 4,
-    canaries: Annotated[int, typer.Option(min=10, help="Made-up records for the bound on epsilon.")] = 400,
+    references: Annotated[
+        int, typer.Option(min=2, help="Reference runs for membership inference; even.")
+    ] = _REFERENCES,
+    canaries: Annotated[int, typer.Option(min=10, help="Made-up records for the bound on epsilon.")] = _CANARIES,
     seed: Annotated[int, typer.Option(min=0, help="Fixes every draw of the audit.")] = 0,
     output: Annotated[Literal["table", "json"], typer.Option("--format", help="What to print at the end.")] = "table",
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")] = False,
@@ -44,12 +47,14 @@ def audit(
     conclude(findings, run, show=output == "table")
 
 
-def audited(run: Path, references: int = 4, canaries: int = 400, seed: int = 0, quiet: bool = False) -> "Findings":
+def audited(
+    run: Path, references: int | None = None, canaries: int | None = None, seed: int = 0, quiet: bool = False
+) -> "Findings":
     from secure_sapefl.audit.audit import Effort, write_findings
     from secure_sapefl.audit.audit import audit as attack
     from secure_sapefl.report.run_report import write_report
 
-    effort = Effort(pairs=references // 2, canaries=canaries)
+    effort = Effort(pairs=(references or _REFERENCES) // 2, canaries=canaries or _CANARIES)
     with _stages(effort.stages, quiet) as say:
         findings = attack(run, effort, seed, say)
     write_findings(findings, run)

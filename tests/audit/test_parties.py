@@ -1,0 +1,95 @@
+"""Each party makes out exactly what its place lets it, from the messages of real runs."""
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+import torch
+
+from secure_sapefl import Config
+from secure_sapefl.audit.parties import AtServer, AtSite
+from secure_sapefl.audit.recording import RecordedSimulation
+from secure_sapefl.audit.replay import Replay, most_invited, replay
+from secure_sapefl.engine.simulator import federation_of
+
+SMALL = {
+    "clients": 4,
+    "rounds": 3,
+    "participation": 0.75,
+    "local_epochs": 1,
+    "data_options": {"rows": 240, "classes": 3, "informative": 5, "flip_y": 0.0},
+}
+
+
+@pytest.fixture(scope="module")
+def runs(tiny: Callable[..., Config]) -> dict[str, Replay]:
+    configs = {name: tiny(**SMALL, protection=name) for name in ("plaintext", "ckks")}
+    return {name: replay(config, federation_of(config)) for name, config in configs.items()}
+
+
+def test_the_server_reads_a_plaintext_run_and_nothing_of_an_encrypted_one(runs: dict[str, Replay]) -> None:
+    open_, closed = (runs[name].parties[0] for name in ("plaintext", "ckks"))
+    assert open_.theta_global is not None
+    assert set(open_.updates) == set(open_.personal) == set(open_.scores)
+    assert closed.theta_global is None
+    assert (closed.updates, closed.personal) == ({}, {})
+    assert closed.scores == open_.scores, "scores it sees either way"
+
+
+def test_with_one_sites_key_the_server_reads_what_was_sent_to_the_bit(runs: dict[str, Replay]) -> None:
+    together, open_ = runs["ckks"].parties[2], runs["plaintext"].parties[0]
+    assert set(together.updates) == set(open_.updates) - {together.site}
+    for site, update in together.updates.items():
+        assert torch.equal(update.theta_local, open_.updates[site].theta_local)
+    assert together.theta_global is not None
+    assert open_.theta_global is not None
+    assert torch.equal(together.theta_global, open_.theta_global)
+
+
+def test_a_peer_has_models_and_sums_but_no_update(runs: dict[str, Replay]) -> None:
+    peer, together = runs["ckks"].parties[1:3]
+    assert peer.updates == {}
+    assert peer.site not in peer.personal
+    assert 0 < len(peer.personal) <= 3
+    assert peer.theta_global is not None
+    assert together.theta_global is not None
+    assert torch.equal(peer.theta_global, together.theta_global)
+
+
+def test_an_observer_reads_nothing_and_sizes_are_all_alike(runs: dict[str, Replay]) -> None:
+    for run in runs.values():
+        observer = run.parties[3]
+        assert (observer.theta_global, observer.updates, observer.personal, observer.scores) == (None, {}, {}, {})
+        assert len(run.sizes.update) == len(run.sizes.theta_personal) == 1
+
+
+def test_no_forgery_passes_and_no_key_is_near(runs: dict[str, Replay]) -> None:
+    assert not runs["ckks"].key_within_reach
+    assert set(runs["ckks"].forgeries.values()) == {False}
+    assert len(runs["ckks"].forgeries) == 5
+    assert runs["plaintext"].forgeries == {}, "nothing is promised there"
+
+
+def test_recording_changes_nothing(runs: dict[str, Replay]) -> None:
+    assert runs["plaintext"].result.accuracy == runs["ckks"].result.accuracy
+
+
+def test_a_recorded_run_leaves_ledgers_alone(tiny: Callable[..., Config], tmp_path: object) -> None:
+    config = tiny(**SMALL, dp_epsilon=4.0, dp_delta=1e-5, dp_ledgers=tmp_path)
+    assert RecordedSimulation(config, federation_of(config)).config.dp_ledgers is None
+
+
+def test_methods_that_relay_or_keep_heads_are_heard_as_far_as_they_go(tiny: Callable[..., Config]) -> None:
+    relay, heads = (tiny(**SMALL, method=name, protection="plaintext") for name in ("fedacs", "fedas"))
+    relayed, kept = (replay(config, federation_of(config)).parties[0] for config in (relay, heads))
+    assert (relayed.theta_global, relayed.updates) == (None, {})
+    assert relayed.personal
+    assert (kept.theta_global, kept.updates) == (None, {}), "a body without its head answers nothing"
+
+
+def test_the_curious_site_is_the_one_invited_most(runs: dict[str, Replay]) -> None:
+    terms = runs["ckks"].terms
+    counts = np.bincount([c for t in range(3) for c in terms.study.cohort(t)], minlength=4)
+    assert counts[terms.study.sites.index(most_invited(terms, 3))] == counts.max()
+    assert isinstance(runs["ckks"].parties[1], AtSite)
+    assert isinstance(runs["ckks"].parties[2], AtServer)
