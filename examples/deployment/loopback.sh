@@ -1,15 +1,19 @@
 #!/usr/bin/env bash
-# A whole study on one machine, with real processes, TLS and mock data: three hospitals and a coordinator.
-# Every step is a command a person would type; in a real study they are typed on four machines.
+# A whole study on one machine, with real processes and TLS: a coordinator and, unless told otherwise, three hospitals
+# with mock data. Every step is a command a person would type; in a real study everybody types on a machine of their own.
 #
-#   examples/deployment/loopback.sh FOLDER [PORT]
+#   examples/deployment/loopback.sh FOLDER [PORT [DRAFT.toml DATA SITE...]]
 #
-# Needs `secure-sapefl` (with the extra "deploy") on the PATH. FOLDER must not exist yet.
+# Needs `secure-sapefl` (with the extra "deploy") on the PATH. FOLDER must not exist yet. DATA holds a SITE.csv each.
 set -euo pipefail
 
 folder=${1:?"name a folder that does not exist yet"}
 port=${2:-9092}
-sites=(north east south)
+draft=$(realpath "${3:-$(dirname "$0")/trial.toml}")
+data=${4:+$(realpath "$4")}
+sites=("${@:5}")
+[ "${#sites[@]}" -gt 0 ] || sites=(north east south)
+study=$(sed -n 's/^name = "\(.*\)"$/\1/p' "$draft")
 umask 077
 mkdir "$folder" && cd "$folder"
 
@@ -22,15 +26,12 @@ for site in "${sites[@]}"; do
 done
 
 say "The custodian makes the cohort key and seals a copy for each site"
-secure-sapefl keys cohort --study trial --out sealed --for north.pub --for east.pub --for south.pub | tee cohort.txt
+public=("${sites[@]/%/.pub}")
+secure-sapefl keys cohort --study "$study" --out sealed "${public[@]/#/--for=}" | tee cohort.txt
 fingerprint=$(sed -n 's/^Cohort key fingerprint: //p' cohort.txt)
 
-say "The coordinator writes and signs the study, with mock data to try it on"
-secure-sapefl study new --name trial --purpose "A trial on mock data" --coordinator coordinator.key \
-  --site north.pub --site east.pub --site south.pub \
-  --feature 'age:0..120' --feature 'pressure:60..250' --feature 'sex:f|m' --label outcome --class no --class yes \
-  --rounds 3 --local-epochs 2 --largest-site 100 --min-cohort 3 --round-deadline 120 \
-  --epsilon 4 --delta 1e-5 --mock mock
+say "The coordinator signs the study, with mock data to try it on"
+secure-sapefl study new --from "$draft" --coordinator coordinator.key "${public[@]/#/--site=}" --mock mock
 
 say "TLS: an authority of our own, and the server's certificate"
 secure-sapefl server certificates --out tls --host 127.0.0.1
@@ -38,7 +39,7 @@ mkdir nodes
 
 say "Each site's owner makes the site's folder, reviews the study, and approves it"
 for site in "${sites[@]}"; do
-  secure-sapefl site init --home "$site" --identity "$site.key" --data "mock/mock-$site.csv" \
+  secure-sapefl site init --home "$site" --identity "$site.key" --data "${data:-mock/mock-}${data:+/}$site.csv" \
     --sealed "sealed/$site.sealed" --fingerprint "$fingerprint"
   secure-sapefl site review study.toml --home "$site" > "$site.review.txt"
   secure-sapefl site approve study.toml --home "$site"
@@ -61,7 +62,7 @@ for site in "${sites[@]}"; do
   cp "$site.run/node.key.pub" "nodes/$site.pub"
 done
 
-say "Three rounds; this takes about a minute"
+say "The rounds; this takes about a minute"
 wait "${processes[@]}"
 trap - EXIT
 
