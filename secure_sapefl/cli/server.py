@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from secure_sapefl.cli.live import server_view
 from secure_sapefl.cli.passphrases import PassphraseFile, known_passphrase
 from secure_sapefl.cli.transport import JsonLogs, MetricsPort, WithoutTls, host_and_port
 from secure_sapefl.errors import BadInput
@@ -57,6 +58,7 @@ def start(
     passphrase_file: PassphraseFile = None,
     metrics_port: MetricsPort = None,
     json_logs: JsonLogs = False,
+    live: Annotated[bool, typer.Option("--live", help="Show the study's progress on a page on this machine.")] = False,
 ) -> None:
     """Serve a study until every site has every round. Started again after a crash, it goes on where it was.
 
@@ -64,7 +66,7 @@ def start(
 
     `secure-sapefl server start --study study.toml --key coordinator.key --tls tls --listen 0.0.0.0:9092`
 
-    `secure-sapefl server start --study study.toml --key coordinator.key --without-tls --metrics-port 9400`
+    `secure-sapefl server start --study study.toml --key coordinator.key --without-tls --metrics-port 9400 --live`
     """
     from secure_sapefl.deploy.coordinator_server import ServerSettings, StudyServer
     from secure_sapefl.deploy.logs import log_to_terminal
@@ -87,7 +89,10 @@ def start(
     )
     with log_to_terminal(json_lines=json_logs), asked_to_stop() as stopped:
         server = StudyServer(settings)
-        with metrics_on(metrics_port, lambda: read_status(state), server_metrics):
+        with (
+            metrics_on(metrics_port, lambda: read_status(state), server_metrics),
+            server_view(live, lambda: read_status(state)),
+        ):
             what = f"{len(file.sites)} sites, {file.rounds} rounds"
             typer.echo(f"Study {file.name!r} ({file.digest[:16]}) on {listen}: {what}")
             server.serve(stopped)
