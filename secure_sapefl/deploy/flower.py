@@ -199,7 +199,7 @@ def free_port(host: str = "127.0.0.1") -> int:
         return int(probe.getsockname()[1])
 
 
-def wait_for_port(host: str, port: int, child: Child, seconds: float = 60.0) -> None:
+def wait_for_port(host: str, port: int, child: Child, seconds: float = 600.0) -> None:
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         child.keep_running()

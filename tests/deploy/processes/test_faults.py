@@ -205,23 +205,24 @@ def test_a_changed_study_file_starts_nothing(small: Small) -> None:
 
 def test_a_full_disk_at_the_ledger_stops_the_site_before_anything_leaves(small: Small) -> None:
     """The kernel refuses further bytes to the site's files; with room again, the same upload goes out."""
-    import resource
-
     study = small(rounds=2, privacy=PRIVATE)
     study.start_server()
     for site in ("north", "south"):
         study.start_site(site)
-    room = study.home("east").ledger_path.stat().st_size + 700
-    before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    code = (
-        "import resource, signal, sys; signal.signal(signal.SIGXFSZ, signal.SIG_IGN);"
-        "from secure_sapefl.deploy import agent;"
-        "original = agent.Agent._send;\n"
-        "def full(self, *a, **k):\n"
-        f"    resource.setrlimit(resource.RLIMIT_FSIZE, ({room}, {before[1]})); original(self, *a, **k)\n"
-        "agent.Agent._send = full\n"
-        "from secure_sapefl.cli.app import main; main()"
-    )
+    code = f"""
+import os, resource
+from secure_sapefl.cli.app import main
+from secure_sapefl.deploy import agent
+original = agent.Agent._send
+
+def full(self, *arguments, **options):
+    room = os.stat({str(study.home("east").ledger_path)!r}).st_size + 20
+    resource.setrlimit(resource.RLIMIT_FSIZE, (room, resource.RLIM_INFINITY))
+    original(self, *arguments, **options)
+
+agent.Agent._send = full
+main()
+"""
     line = ["site", "start", "--study", study.folder / "study.toml", "--home", study.folder / "east"]
     line += ["--server", f"127.0.0.1:{study.port}", "--ca", study.folder / "tls" / "ca.pem"]
     full = subprocess.run([sys.executable, "-c", code, *map(str, line)], capture_output=True, text=True, check=False)

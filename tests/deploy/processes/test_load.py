@@ -2,6 +2,7 @@
 
 import os
 import resource
+import signal
 import sys
 import time
 from collections.abc import Callable
@@ -76,13 +77,21 @@ def test_fifty_sites_finish_three_rounds(deploy: Callable[..., Any], tmp_path: P
     study = deploy(files, tls=False, rounds=ROUNDS, peers_per_client=3, min_cohort=40, round_deadline=900.0)
     start = time.monotonic()
     study.start_server()
-    sites = [fork_site(study, site) for site in study.file.sites]
-    peak = {"flwr-serverapp": 0, "flower-superlink": 0}
-    while study.processes["server"].poll() is None:
-        for program in peak:
-            peak[program] = max([peak[program], *map(memory_of, find(program, study.port))])
-        time.sleep(2)
-    codes = [os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) for pid in sites]
+    study.wait_for(lambda: "a run of the study was started" in (study.folder / "server.log").read_text())
+    sites, peak = [], {"flwr-serverapp": 0, "flower-superlink": 0}
+    try:
+        for site in study.file.sites:
+            sites.append(fork_site(study, site))
+            time.sleep(1)  # fifty programs that start at once would only wait for each other
+        while study.processes["server"].poll() is None:
+            for program in peak:
+                peak[program] = max([peak[program], *map(memory_of, find(program, study.port))])
+            time.sleep(2)
+    finally:
+        if study.processes["server"].poll() != 0:
+            for pid in sites:
+                os.kill(pid, signal.SIGKILL)
+        codes = [os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) for pid in sites]
     took = time.monotonic() - start
     status = study.status()
     print(
