@@ -79,3 +79,8 @@ def table(header: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
 def listed(names: Sequence[str]) -> str:
     """``a, b and c``."""
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+def signed(difference: float) -> str:
+    """In points of a hundred."""
+    return f"{100 * difference:+.1f}".replace("-", "−")

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import groupby
 
-from common import listed
+from common import listed, signed
 from heart_hospitals.study import TITLES, Contender, Study, budget
 
 from secure_sapefl.report.auc_interval import AucInterval
@@ -25,11 +25,6 @@ class Gain:
     def __str__(self) -> str:
         low, high = signed(self.interval.low), signed(self.interval.high)
         return f"{self.hospital} by {TITLES[self.contender.method]} ({signed(self.interval.value)}, {low} to {high})"
-
-
-def signed(value: float) -> str:
-    """AUC in points of a hundred."""
-    return f"{100 * value:+.1f}".replace("-", "−")
 
 
 def gains_of(study: Study) -> list[Gain]:
