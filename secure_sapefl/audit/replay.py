@@ -10,6 +10,7 @@ from secure_sapefl.audit.traffic import Sizes
 from secure_sapefl.config import Config
 from secure_sapefl.data import Federation
 from secure_sapefl.engine.result import Result
+from secure_sapefl.errors import BadInput
 from secure_sapefl.protocol.codec import Codec
 from secure_sapefl.protocol.encrypted import CkksCodec
 from secure_sapefl.protocol.messages import SiteId
@@ -30,6 +31,11 @@ class Replay:
 def replay(config: Config, federation: Federation) -> Replay:
     simulation = RecordedSimulation(config.model_copy(update={"evaluate_every": config.rounds}), federation)
     terms, site = simulation.terms, most_invited(simulation.terms, config.rounds)
+    if not terms.whole_updates and not terms.algorithm.relays_models:
+        raise BadInput(
+            f"{terms.algorithm.title} sends models without their last layer: nobody is handed one that answers, and "
+            "these attacks need answers. Audit a run of another method."
+        )
     key = key_within_reach(simulation.recorded)
     keyless: Codec = PlaintextCodec(terms.params) if key is None else CkksCodec(key)
     parties = (

@@ -77,3 +77,14 @@ def test_what_is_not_a_finished_run_is_refused(tmp_path: Path, finished: Callabl
         audit(tmp_path)
     with pytest.raises(BadInput, match="sends nothing"):
         audit(finished(**SMALL, method="local"))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("method", ["fedavg", "ditto", "lcfed", "fedacs", "perfedavg", "sapefl-plus"])
+def test_other_methods_are_audited_as_far_as_they_speak(
+    method: str, audited: Callable[..., Findings], effort: Effort
+) -> None:
+    found = audited(replace(effort, canaries=60), **SMALL, method=method)
+    assert found.alarms == ()
+    assert found.parties[2].memberships
+    assert json.dumps(found.to_json(), allow_nan=False)

@@ -11,6 +11,7 @@ from secure_sapefl.audit.parties import AtServer, AtSite
 from secure_sapefl.audit.recording import RecordedSimulation
 from secure_sapefl.audit.replay import Replay, most_invited, replay
 from secure_sapefl.engine.simulator import federation_of
+from secure_sapefl.errors import BadInput
 
 SMALL = {
     "clients": 4,
@@ -79,12 +80,17 @@ def test_a_recorded_run_leaves_ledgers_alone(tiny: Callable[..., Config], tmp_pa
     assert RecordedSimulation(config, federation_of(config)).config.dp_ledgers is None
 
 
-def test_methods_that_relay_or_keep_heads_are_heard_as_far_as_they_go(tiny: Callable[..., Config]) -> None:
-    relay, heads = (tiny(**SMALL, method=name, protection="plaintext") for name in ("fedacs", "fedas"))
-    relayed, kept = (replay(config, federation_of(config)).parties[0] for config in (relay, heads))
-    assert (relayed.theta_global, relayed.updates) == (None, {})
-    assert relayed.personal
-    assert (kept.theta_global, kept.updates) == (None, {}), "a body without its head answers nothing"
+def test_of_a_method_that_only_relays_there_are_models_and_no_sum(tiny: Callable[..., Config]) -> None:
+    config = tiny(**SMALL, method="fedacs", protection="plaintext")
+    server = replay(config, federation_of(config)).parties[0]
+    assert (server.theta_global, server.updates) == (None, {})
+    assert server.personal
+
+
+def test_a_method_that_keeps_heads_at_home_is_refused(tiny: Callable[..., Config]) -> None:
+    config = tiny(**SMALL, method="fedas")
+    with pytest.raises(BadInput, match="without their last layer"):
+        replay(config, federation_of(config))
 
 
 def test_the_curious_site_is_the_one_invited_most(runs: dict[str, Replay]) -> None:
