@@ -1,14 +1,16 @@
 """Documentation that runs.
 
-Every `bash` and `python` block of README.md and docs/*.md is executed, in order, in one folder a document. A block that
-cannot run here says why in the line above it: `<!-- not run: reason -->`.
+Every `bash` and `python` block of README.md, docs/*.md and the examples' READMEs is executed, in order, in one folder a
+document. A block that cannot run here says why in the line above it: `<!-- not run: reason -->`.
 
 * `secure-sapefl ...` runs in this process. A simulation is cut to one round of one epoch, so that the words are tested
   and not the machine.
 * `make target` must be a target, and the `secure-sapefl` commands of its recipe are run.
+* `python examples ...` is run by tests/examples.
 * Python blocks run as scripts of nothing but themselves, as readers will run them: without an `if __name__` guard.
 """
 
+import os
 import re
 import shlex
 import subprocess
@@ -24,7 +26,8 @@ from secure_sapefl.algorithms.registry import ALGORITHMS
 from secure_sapefl.cli.app import main
 
 ROOT = Path(__file__).parents[1]
-DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+EXAMPLES = sorted((ROOT / "examples").glob("*/README.md"))
+DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md")), *EXAMPLES]
 FENCE = re.compile(
     r"(?:<!-- not run: (?P<reason>.+?) -->\n)?^```(?P<language>\w*)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL
 )
@@ -52,8 +55,9 @@ def blocks(document: Path) -> Iterator[Block]:
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Where a reader might stand: with a data file of their own in either format."""
+    """Where a reader might stand: beside the examples, with a data file of their own in either format."""
     monkeypatch.chdir(tmp_path)
+    (tmp_path / "examples").symlink_to(ROOT / "examples")
     rng = np.random.default_rng(0)
     X, y, group = rng.normal(size=(80, 2)), rng.integers(0, 2, 80), np.repeat(["a", "b", "c", "d"], 20)
     np.savez(tmp_path / "mine.npz", X=X, y=y, group=group)
@@ -93,6 +97,8 @@ def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
 def test_what_the_documents_show_runs(document: Path, folder: Path, run: Callable[[list[str]], str]) -> None:
+    if document in EXAMPLES and "SAPEFL_DATA" not in os.environ:
+        pytest.skip("set SAPEFL_DATA to a folder that holds heart, har, pneumonia and blood")
     for block in blocks(document):
         if block.reason is not None:
             continue

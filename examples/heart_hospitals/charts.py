@@ -35,8 +35,8 @@ def draw_calibration(study: Study, path: Path) -> None:
             caption="",
             alt="Reliability of training alone, FedAvg and SAPE-FL at each budget; the diagonal is perfect.",
             draw=lambda figure: _calibration(figure, study),
-            width=8,
-            height=2.9,
+            width=7.5,
+            height=2.6,
         ),
         path,
     )
@@ -51,7 +51,7 @@ def _auc(figure: Figure, study: Study) -> None:
             reach = [[found.value - found.low], [found.high - found.value]]
             axes.errorbar(found.value, place, xerr=reach, color=colour, marker=marker, markersize=4, capsize=2)
         axes.axvline(study.auc(ALONE, hospital).value, color=FAINT, linewidth=0.8)
-        axes.set(title=hospital.replace("_", " "), xlabel="AUC", xlim=(0, 1.02))
+        axes.set(title=hospital.replace("_", " "), xlabel="AUC", xlim=(0.2, 1.02))
     panels[0].set_yticks(range(len(contenders)), [contender.title for contender in contenders])
     panels[0].invert_yaxis()
 
@@ -63,5 +63,6 @@ def _calibration(figure: Figure, study: Study) -> None:
         shown = {m: study.calibration(Contender(m, epsilon)) for m in ("fedavg", "sapefl")}
         draw_reliability(axes, {TITLES[method]: curve for method, curve in ({"local": alone} | shown).items()})
         axes.set_title("no differential privacy" if math.isinf(epsilon) else f"ε = {budget(epsilon)}")
+        axes.set(xticks=(0, 0.5, 1), yticks=(0, 0.5, 1))
         axes.label_outer()
-    panels[0].legend(loc="upper left")
+    figure.legend(*panels[0].get_legend_handles_labels(), ncols=3, loc="outside lower center")

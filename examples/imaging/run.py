@@ -70,7 +70,7 @@ def draw(what: str, federation: Federation, runs: dict[str, Finished], path: Pat
             values = 100 * np.array(run.result.accuracy.per_client)
             above.plot(places + (i - 1) * 0.15, values, MARKERS[i], color=SERIES[i], label=METHODS[method])
         above.set(ylabel="accuracy, %", ylim=(0, 104))
-        above.legend(ncols=3, loc="lower left")
+        figure.legend(ncols=3, loc="outside lower center")
         _mix(below, federation, places)
 
     alt = f"{what}: accuracy of three methods at each site, above the mix of classes there."

@@ -83,7 +83,7 @@ def draw(names: list[str], found: Accuracies, path: Path) -> None:
             axes.plot(places, 100 * np.array(found[way]), MARKERS[i], color=(INK, *SERIES)[i], label=label)
         axes.set_xticks(range(len(names)), names)
         axes.set(ylabel="accuracy, %", ylim=(0, 102))
-        axes.legend(ncols=2, loc="lower center")
+        figure.legend(ncols=4, loc="outside lower center", columnspacing=1, handletextpad=0.2)
 
     alt = "Accuracy of each person who came late, by four ways of getting a model."
     save_png(Chart(name="late", title="People who joined after training", caption="", alt=alt, draw=lines), path)
