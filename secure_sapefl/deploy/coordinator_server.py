@@ -68,7 +68,7 @@ class StudyServer:
         )
         self._submit_after = 0.0
         self._seen_running = False
-        self._admitted: set[Path] = set()
+        self._admitted: set[bytes] = set()
 
     def serve(self, stopped: Callable[[], bool]) -> None:
         try:
@@ -94,8 +94,11 @@ class StudyServer:
         """Register keys that were put into the folder since; a relay that is refused keeps trying."""
         if self._settings.tls is None:
             return
-        for key in sorted(set(self._settings.node_keys.glob("*.pub")) - self._admitted):
-            self._admitted.add(key)
+        for key in sorted(self._settings.node_keys.glob("*.pub")):
+            content = key.read_bytes()
+            if content in self._admitted:
+                continue
+            self._admitted.add(content)
             try:
                 run_once(["flwr", "supernode", "register", str(key)], self._home)
             except FlowerFailed as error:
