@@ -1,0 +1,29 @@
+"""The hospitals' exported records make the very rows that the simulation trains and tests on."""
+
+from importlib import import_module
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from sapefl_crypto import SiteIdentity
+from secure_sapefl.config import Config, read_toml
+from secure_sapefl.data.datasets.heart import HOSPITALS
+from secure_sapefl.deploy.site_data import federation
+from secure_sapefl.deploy.study_new import new_study
+from secure_sapefl.engine.simulator import federation_of
+
+
+@pytest.mark.usefixtures("data")
+def test_deployed_hospitals_hold_the_simulations_rows(tmp_path: Path) -> None:
+    network = import_module("heart_hospitals.network")
+    network.write_records(tmp_path / "records")
+    keys = [SiteIdentity.generate(name).public for name in ("coordinator", *HOSPITALS)]
+    study = new_study(read_toml(network.HERE / "draft.toml"), keys[0], keys[1:])
+    deployed = federation(study, {name: tmp_path / "records" / f"{name}.csv" for name in HOSPITALS})
+    simulated = federation_of(Config.load(network.SIMULATION))
+    for mine, theirs in zip(deployed.clients, simulated.clients, strict=True):
+        assert mine.name == theirs.name
+        for a, b in ((mine.train, theirs.train), (mine.test, theirs.test)):
+            np.testing.assert_array_equal(a.y, b.y)
+            np.testing.assert_allclose(a.X, b.X, atol=1e-5)
