@@ -185,9 +185,11 @@ def test_a_node_with_an_unknown_key_is_not_let_in(small: Small) -> None:
     make_node_key(folder / "node.key")
     tls = Tls(ca=study.folder / "tls" / "ca.pem")
     command = supernode_command(f"127.0.0.1:{study.port}", free_port(), folder / "no.sock", tls, folder / "node.key")
-    done = subprocess.run(command, env=environment(folder), capture_output=True, check=False)
+    with (folder / "stranger.log").open("wb") as log:
+        done = subprocess.run(command, env=environment(folder), stdout=log, stderr=subprocess.STDOUT, check=False)
     finished_well(study)
-    print(f"\nunknown key: Flower's SuperNode gave up with exit code {done.returncode}")
+    said = "305" in (folder / "stranger.log").read_text()
+    print(f"\nunknown key: Flower's SuperNode gave up with exit code {done.returncode}; its log names 305: {said}")
     assert done.returncode != 0
 
 
