@@ -14,7 +14,7 @@ EXAMPLES = {  # name: module, what it is, how long it takes on one core
     "heart_hospitals": ("heart_hospitals.run", "four hospitals: who gains from learning together, and at which ε", 40),
     "heart_network": ("heart_hospitals.network", "the same study with real processes, TLS, CKKS and privacy", 150),
     "wearables_har": ("wearables_har.run", "thirty people with a phone at the belt; five of them join late", 20),
-    "imaging": ("imaging.run", "chest X-rays and blood cells at sites with different patients", 90),
+    "imaging": ("imaging.run", "chest X-rays and blood cells at sites with different patients", 80),
 }
 
 
