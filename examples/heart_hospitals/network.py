@@ -85,7 +85,8 @@ def run_script(folder: Path, draft: Path, records: Path, transcript: Path) -> No
 def _talking(command: list[str]) -> subprocess.Popen[str]:
     """With all it says on one pipe."""
     pipe, joined = subprocess.PIPE, subprocess.STDOUT
-    return subprocess.Popen(command, stdout=pipe, stderr=joined, text=True, env=environment())  # noqa: S603 - our own
+    environ = environment()
+    return subprocess.Popen(command, stdout=pipe, stderr=joined, text=True, env=environ)  # noqa: S603 - our own script
 
 
 def environment() -> dict[str, str]:
