@@ -24,18 +24,20 @@ from secure_sapefl.data.load import load_table
 from secure_sapefl.deploy.flower import free_port
 from secure_sapefl.deploy.site_data import load_rows
 from secure_sapefl.deploy.study_file import read_study
-from secure_sapefl.errors import SapeflError
+from secure_sapefl.errors import BadInput, SapeflError
 from secure_sapefl.report.auc_interval import Judged, auc_interval
 from secure_sapefl.report.predictions import predictions_of
 
 HERE = Path(__file__).parent
+LONGEST_SOCKET = 100  # Linux allows 107 bytes
 SCRIPT = HERE.parent / "deployment" / "loopback.sh"
 
 
 def main(setting: Setting) -> None:
     title("Four hospitals, five processes and their relays")
     say("Each hospital has its own folder, key, records, policy and ledger. All traffic passes through TLS.")
-    folder, records = setting.out / "study", setting.out / "records"
+    folder, records = setting.out.resolve() / "study", setting.out / "records"
+    require_short(folder)
     write_records(records)
     draft = setting.out / "draft.toml"
     draft.write_text(tomli_w.dumps(read_toml(HERE / "draft.toml") | (QUICK if setting.quick else {})), encoding="utf-8")
@@ -53,6 +55,14 @@ def main(setting: Setting) -> None:
         again. With noise that can be repeated, deployment and simulation end within 0.0001 of each other in every
         weight; tests/deploy/processes shows it.
     """)
+
+
+def require_short(folder: Path) -> None:
+    """Before anything is started: a site whose socket cannot be made would leave the others waiting for it."""
+    longest = max(len(str(folder / f"{hospital}.run" / "agent.sock")) for hospital in HOSPITALS)
+    if longest > LONGEST_SOCKET:
+        over = longest - LONGEST_SOCKET
+        raise BadInput(f"{folder} is {over} characters too long for the sites' sockets. Choose a shorter --out.")
 
 
 def write_records(folder: Path) -> None:
@@ -73,7 +83,7 @@ def write_records(folder: Path) -> None:
 def run_script(folder: Path, draft: Path, records: Path, transcript: Path) -> None:
     """Its headings are shown as they come, all it says is kept."""
     command = [str(word) for word in (SCRIPT, folder, free_port(), draft, records, *HOSPITALS)]
-    with transcript.open("w", encoding="utf-8") as kept, _talking(command) as run:
+    with transcript.open("w", buffering=1, encoding="utf-8") as kept, _talking(command) as run:
         for line in run.stdout or ():
             kept.write(line)
             if line.startswith("== "):

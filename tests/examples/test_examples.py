@@ -3,7 +3,8 @@
 import re
 import runpy
 import shlex
-from collections.abc import Callable
+import tempfile
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -21,9 +22,16 @@ def command() -> dict[str, Any]:
 
 
 @pytest.fixture
-def quick(command: dict[str, Any], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Run:
+def out() -> Iterator[Path]:
+    """A short path: sites have sockets in it."""
+    with tempfile.TemporaryDirectory() as folder:
+        yield Path(folder) / "out"
+
+
+@pytest.fixture
+def quick(command: dict[str, Any], out: Path, capsys: pytest.CaptureFixture[str]) -> Run:
     def run(name: str) -> str:
-        code = command["main"]([name, "--quick", "--out", str(tmp_path / "out")])
+        code = command["main"]([name, "--quick", "--out", str(out)])
         captured = capsys.readouterr()
         assert code == 0, captured.err
         assert "run 1 of" in captured.err, "no progress"
@@ -49,11 +57,11 @@ def shown(readme: Path, name: str) -> str:
     ],
 )
 def test_it_runs_and_prints_what_its_readme_shows(
-    quick: Run, tmp_path: Path, name: str, readme: str, plots: set[str]
+    quick: Run, out: Path, name: str, readme: str, plots: set[str]
 ) -> None:
     printed = quick(name)
     assert re.search(r"^In all: \d+ s\.$", printed, re.MULTILINE)
-    assert {path.name for path in (tmp_path / "out").glob("*.png")} == plots
+    assert {path.name for path in out.glob("*.png")} == plots
     headings = HEADING.findall(printed)
     assert headings
     assert HEADING.findall(shown(EXAMPLES / readme / "README.md", name)) == headings
@@ -72,6 +80,14 @@ def test_a_mistake_is_a_sentence(
     monkeypatch.setenv("SAPEFL_DATA", str(tmp_path / "gone"))
     assert command["main"](["imaging", "--quick", "--out", str(tmp_path / "out")]) == 2
     assert "SAPEFL_DATA names" in capsys.readouterr().err
+
+
+def test_a_folder_too_long_for_sockets_is_refused_before_anything_starts(
+    command: dict[str, Any], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert command["main"](["heart_network", "--quick", "--out", str(tmp_path / ("long" * 25))]) == 2
+    assert "characters too long for the sites' sockets" in capsys.readouterr().err
+    assert not list(tmp_path.glob("*/*"))
 
 
 def test_plots_are_small_and_shown() -> None:
