@@ -111,9 +111,11 @@ class JointAnchor:
         """A cosine is at most 1, so sum_i strength_i cos_i above the sum of all strengths but one makes that one's
         cosine positive. The hundredth is for rounding."""
         scaled = anchors.strength / anchors.norm.clamp(min=torch.finfo(anchors.norm.dtype).tiny)
-        theta = sum(part * one for part, one in zip(scaled.split(1, 1), anchors.thetas, strict=True))
+        theta = scaled[:, :1] * anchors.thetas[0]
+        for index, one in enumerate(anchors.thetas[1:], 1):
+            theta.addcmul_(scaled[:, index : index + 1], one)
         weakest = anchors.strength.where(anchors.strength > 0, torch.inf).amin(1)
-        return cls(torch.as_tensor(theta), anchors.strength.sum(1) - 0.99 * weakest)
+        return cls(theta, anchors.strength.sum(1) - 0.99 * weakest)
 
     def narrow(self, sites: slice) -> "JointAnchor":
         return JointAnchor(self.theta[sites], self.enough[sites])
