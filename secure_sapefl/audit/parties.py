@@ -5,6 +5,7 @@ what it holds and with nothing else. A server of an encrypted run tries as hard 
 Of a site's many messages the latest is kept, so memory does not grow with rounds.
 """
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
 import torch
@@ -27,7 +28,7 @@ class Update:
     theta_local: Tensor  # [P]
 
 
-class Party:
+class Party(ABC):
     """What somebody with this codec makes of what it is handed."""
 
     def __init__(self, name: str, terms: PublicTerms, codec: Codec, site: SiteId | None = None) -> None:
@@ -37,8 +38,9 @@ class Party:
         self.personal: dict[SiteId, Tensor] = {}
         self.scores: dict[SiteId, dict[int, float]] = {}
 
+    @abstractmethod
     def hear(self, messages: RoundMessages) -> None:
-        raise NotImplementedError
+        """Take in what this party is handed of a round."""
 
     @property
     def theta_global(self) -> Tensor | None:

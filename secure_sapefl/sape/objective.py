@@ -75,8 +75,8 @@ class Anchors:
         return combined(influence, unlike_outputs, lambda: self.unlike(theta))
 
 
-def towards(vectors: Tensor, anchors: Sequence[Tensor], norms: Tensor, strength: Tensor) -> tuple[Tensor, Pull]:
-    """sum over anchors of strength * vartheta(vector, anchor), [G], and its gradient in closed form.
+def towards(vectors: Tensor, anchors: Sequence[Tensor], norms: Tensor, strength: Tensor) -> Pull:
+    """The gradient of the sum over anchors of strength * vartheta(vector, anchor), in closed form.
 
     d/dv of 1 - max(0, cos(v, a)) = -(a / (|v||a|) - cos * v / |v|^2) where cos > 0. Vectors [G, D]; A anchors [G, D]
     of the given ``norms`` [G, A]; strength [G, A].
@@ -85,7 +85,7 @@ def towards(vectors: Tensor, anchors: Sequence[Tensor], norms: Tensor, strength:
     scale = (size * norms).clamp(min=torch.finfo(vectors.dtype).tiny)
     cosine = clipped(torch.stack([_dots(vectors, anchor) for anchor in anchors], 1), scale)
     own = (strength * cosine / size / size).sum(1)  # size**2 would vanish before a small size does
-    return (strength * (1 - cosine)).sum(1), Pull(own, -strength * (cosine > 0) / scale, tuple(anchors))
+    return Pull(own, -strength * (cosine > 0) / scale, tuple(anchors))
 
 
 def _size(vectors: Tensor) -> Tensor:
@@ -200,7 +200,7 @@ class CosineAnchored:
         share = 1 - self.influence
         if self.joint is not None and (pull := self.joint.pull(theta, share)) is not None:
             return pull
-        return towards(theta, self.anchors.thetas, self.anchors.norm, share * self.anchors.strength)[1]
+        return towards(theta, self.anchors.thetas, self.anchors.norm, share * self.anchors.strength)
 
     def narrow(self, sites: slice) -> Self:
         anchors = self.anchors.narrow(sites)

@@ -91,3 +91,4 @@ def test_a_single_model_on_a_device_is_not_asked_for_its_pull() -> None:
     theta = torch.empty((1, 6), device=META)
     pull = Pull(torch.empty(1, device=META), torch.empty((1, 1), device=META), (theta.clone(),))
     descend(theta, [theta], [theta.clone()], pull, 0.1)  # a meta tensor has no number to give back
+    assert theta.device == META
