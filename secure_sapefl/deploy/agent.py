@@ -178,11 +178,11 @@ class Agent:
         try:
             upload, own, refusals = self._site.take_part(self.state, invitation)
         except CryptoError as error:  # for instance an update outside the study's bound
-            return None, self._decline(index, str(error))
+            return None, self._decline_for_good(index, str(error))
         for refusal in refusals:
             _log.warning(refusal.reason, extra={"round": index, "site": refusal.site})
         if upload is None:
-            return None, self._decline(index, "; ".join(refusal.reason for refusal in refusals))
+            return None, self._decline_for_good(index, "; ".join(refusal.reason for refusal in refusals))
         write_private(self._upload_path, to_bytes(upload_parts(upload)))
         self._keep(replace(self.state, answered=index, own=own))
         self._send(upload, again=False)
@@ -215,6 +215,24 @@ class Agent:
             )
         )
         self._sent.add(upload.round_index)
+
+    def _decline_for_good(self, index: int, reason: str) -> str:
+        """A refusal that came of the records is a release too, paid for as the upload would have been. Asked again, the
+        site must not try its luck again on the same payment."""
+        said = reason.encode()
+        self._record(
+            Event(
+                kind="sent",
+                study=self._digest,
+                round_index=index,
+                message="refusal",
+                size=len(said),
+                digest=parts_digest((said,)),
+                epsilon=self.epsilon,
+            )
+        )
+        self._sent.add(index)
+        return self._decline(index, reason)
 
     def _decline(self, index: int, reason: str) -> str:
         event = Event(kind="refused", study=self._digest, round_index=index, message="invitation", note=reason)
