@@ -15,7 +15,7 @@ from sapefl_crypto.errors import CryptoError
 from secure_sapefl.audit.recording import PublicTerms, RoundMessages
 from secure_sapefl.protocol.codec import Codec
 
-_OPAQUE: Final = (type, ModuleType, CodeType, BuiltinFunctionType)
+_OPAQUE: Final = (type, ModuleType, CodeType)
 
 
 def reachable(root: object) -> Iterator[object]:
@@ -30,6 +30,8 @@ def reachable(root: object) -> Iterator[object]:
         yield one
         if isinstance(one, FunctionType):
             waiting += [one.__closure__, one.__defaults__, one.__kwdefaults__, one.__dict__]
+        elif isinstance(one, BuiltinFunctionType):
+            waiting.append(one.__self__)
         else:
             waiting += gc.get_referents(one)
 

@@ -5,10 +5,8 @@ server object: attributes, closures, bound arguments, its adder and what that ha
 control: there the same search finds everything.
 """
 
-import gc
 from collections.abc import Iterator
 from functools import partial
-from types import BuiltinFunctionType, CodeType, FunctionType, ModuleType
 from typing import Any
 
 import numpy as np
@@ -17,6 +15,7 @@ import torch
 
 from sapefl_crypto import CohortKey, Parameters
 from secure_sapefl import Config, simulate
+from secure_sapefl.audit.server_attacks import reachable
 from secure_sapefl.engine import simulator
 from secure_sapefl.engine.protection import Ckks
 from secure_sapefl.protocol.server import Server
@@ -24,24 +23,6 @@ from secure_sapefl.protocol.server import Server
 WINDOW = 16  # bytes of a vector that have to turn up for it to count as found
 ENCODINGS = ("<f4", ">f4", "<f8", ">f8", "<f2", ">f2")
 KEY_TYPES = {"CohortKey", "SecretRing", "Secret", "SecretKey", "KeyGenerator", "Decryptor", "Encryptor", "CkksCodec"}
-
-
-def reachable(*roots: object) -> Iterator[object]:
-    """All objects that lead from the roots, but not through classes, modules or a function's globals."""
-    seen: set[int] = set()
-    waiting: list[object] = list(roots)
-    alive = []  # so that no id is used twice while we look
-    while waiting:
-        one = waiting.pop()
-        if id(one) in seen or isinstance(one, type | ModuleType | CodeType | BuiltinFunctionType):
-            continue
-        seen.add(id(one))
-        alive.append(one)
-        yield one
-        if isinstance(one, FunctionType):
-            waiting += [one.__closure__, one.__defaults__, one.__kwdefaults__, one.__dict__]
-        else:
-            waiting += gc.get_referents(one)
 
 
 def as_bytes(one: object) -> bytes | None:
@@ -70,7 +51,7 @@ class Recording:
         self.plan: Parameters
 
     def saw(self, *roots: object) -> None:
-        for one in reachable(*roots):
+        for one in reachable(roots):
             self.types.add(type(one).__name__)
             if isinstance(one, float):
                 self.numbers.add(one)

@@ -3,6 +3,7 @@
 import importlib.util
 import json
 import subprocess
+import zipfile
 from email.message import Message
 from pathlib import Path
 from types import SimpleNamespace
@@ -83,3 +84,70 @@ def test_pip_audit_is_asked_about_exactly_these(monkeypatch):
     monkeypatch.setattr(subprocess, "run", run)
     assert check_deps.audit(["a==1", "b==2"]) == "answer"
     assert asked == ["a==1\nb==2\n"]
+
+
+def advisory(name, *events, versions=(), **fields):
+    ranges = [{"type": "ECOSYSTEM", "events": list(events)}] if events else []
+    affected = {"package": {"ecosystem": "PyPI", "name": name}, "ranges": ranges, "versions": list(versions)}
+    return {"id": "PYSEC-2", "modified": "2026-03-04T05:06:07Z", "affected": [affected], **fields}
+
+
+@pytest.mark.parametrize(
+    ("record", "vulnerable"),
+    [
+        (advisory("some.package", {"introduced": "0"}, {"fixed": "2.1"}), True),
+        (advisory("Some_Package", {"introduced": "0"}, {"fixed": "2.0"}), False),
+        (advisory("some-package", {"fixed": "2.1"}, {"introduced": "2.0"}), True),
+        (advisory("some-package", {"introduced": "2.0.1"}), False),
+        (advisory("some-package", {"introduced": "0"}, {"last_affected": "2.0"}), True),
+        (advisory("some-package", {"introduced": "0"}, {"last_affected": "1.9"}), False),
+        (
+            advisory("some-package", {"introduced": "0"}, {"fixed": "1.9"}, {"introduced": "2.0"}, {"fixed": "2.2"}),
+            True,
+        ),
+        (advisory("some-package", {"introduced": "0"}, {"fixed": "the next one"}), True),
+        (advisory("some-package", {"introduced": "the first"}, {"fixed": "2.1"}), True),
+        (advisory("some-package", {"introduced": "0"}, {"fixed": "10.0"}), True),
+        (advisory("some-package", versions=["1.9", "2.0"]), True),
+        (advisory("some-package", versions=["1.9"]), False),
+        (advisory("some-package", {"introduced": "0"}, withdrawn="2026-01-01T00:00:00Z"), False),
+        (advisory("another", {"introduced": "0"}), False),
+    ],
+)
+def test_an_export_is_read_as_osv_defines_it(record, vulnerable):
+    found = check_deps.verdict(check_deps.look_up([record], ["some-package==2.0", "b==1"]))
+    assert (found.checked, bool(found.vulnerable)) == (2, vulnerable)
+
+
+def test_a_commit_range_says_nothing_of_versions():
+    record = advisory("a", {"introduced": "0"})
+    record["affected"][0]["ranges"][0]["type"] = "GIT"
+    assert not check_deps.verdict(check_deps.look_up([record], ["a==1"])).vulnerable
+
+
+def test_an_export_names_its_newest_advisory(tmp_path, monkeypatch):
+    path = tmp_path / "all.zip"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("PYSEC-2.json", json.dumps(advisory("a", {"introduced": "0"}, {"fixed": "3"})))
+        archive.writestr("older.json", json.dumps(advisory("b", modified="2025-01-01T00:00:00Z")))
+    monkeypatch.setenv("ADVISORIES", str(path))
+    found, source = check_deps.checked(["a==1", "b==2"])
+    assert found.vulnerable == ("a 1: PYSEC-2, fixed in 3",)
+    assert "2 advisories, the newest of 2026-03-04" in source
+
+
+@pytest.mark.parametrize("content", [None, b"no archive", b""])
+def test_what_is_no_export_checks_nothing(content, tmp_path, monkeypatch):
+    if content is not None:
+        (tmp_path / "all.zip").write_bytes(content)
+    monkeypatch.setenv("ADVISORIES", str(tmp_path / "all.zip"))
+    found, source = check_deps.checked(["a==1"])
+    assert found.exit_code == 2
+    assert "is not an export of advisories" in source
+
+
+def test_an_empty_export_checks_nothing(tmp_path, monkeypatch):
+    with zipfile.ZipFile(tmp_path / "all.zip", "w"):
+        pass
+    monkeypatch.setenv("ADVISORIES", str(tmp_path / "all.zip"))
+    assert check_deps.checked(["a==1"])[0].exit_code == 2
