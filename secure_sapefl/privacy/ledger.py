@@ -4,6 +4,7 @@ Nothing private can be released without a `Paid`, and a `Paid` exists only for a
 After a crash a site may have counted a release that never left; it can never have released one it did not count.
 """
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Final, Protocol
 
@@ -94,11 +95,16 @@ class Ledger:
         self._events += events
         return tuple(Paid(event, _MINT) for event in events)
 
+    def holds(self, events: Sequence[Event]) -> bool:
+        """Whether all of ``events`` are on record: as often as they are asked for, since equal ones are paid one by
+        one, and a crash may have left some of them only."""
+        return Counter(events) <= Counter(self._events)
+
     def reissue(self, events: Sequence[Event]) -> tuple[Paid, ...]:
         """Proof again for events on record whose releases never left, because the process died before it could send.
 
         One event still means one release: only who keeps a record of what was sent may say that nothing was.
         """
-        if any(event not in self._events for event in events):
+        if not self.holds(events):
             raise RuntimeError(f"Site {self.site!r}: only a payment on record can be used after a crash.")
         return tuple(Paid(event, _MINT) for event in events)

@@ -99,7 +99,7 @@ class PrivateSite:
 
     def has_record(self, round_index: int) -> bool:
         """Whether exactly this round's releases are on record."""
-        return set(self.events(round_index).values()) <= set(self.ledger.events)
+        return self.ledger.holds(list(self.events(round_index).values()))
 
     def has_paid(self, round_index: int) -> bool:
         place = (self._terms.study, round_index)
