@@ -18,6 +18,7 @@ umask 077
 mkdir "$folder" && cd "$folder"
 
 say() { printf '\n== %s\n' "$*"; }
+last_words() { printf '\n%s ended before its time. It said:\n' "$1" >&2 && tail -n 5 "$1.txt" >&2 && exit 1; }
 
 say "Everybody makes their own key; the public halves go to the coordinator and the custodian"
 secure-sapefl keys site --name coordinator --out coordinator.key
@@ -48,22 +49,33 @@ done
 say "The server starts; then the sites"
 secure-sapefl server start --study study.toml --key coordinator.key --state server \
   --listen "127.0.0.1:$port" --tls tls --node-keys nodes > server.txt 2>&1 &
-processes=($!)
-trap 'kill "${processes[@]}" 2> /dev/null || true' EXIT
+declare -A process=([server]=$!)
+trap 'kill "${process[@]}" 2> /dev/null || true' EXIT
 for site in "${sites[@]}"; do
   secure-sapefl site start --study study.toml --home "$site" --server "127.0.0.1:$port" --ca tls/ca.pem \
     > "$site.txt" 2>&1 &
-  processes+=($!)
+  process[$site]=$!
 done
 
 say "Each relay's public key goes to the coordinator, who admits it"
 for site in "${sites[@]}"; do
-  until [ -f "$site.run/node.key.pub" ]; do sleep 0.2; done
+  until [ -f "$site.run/node.key.pub" ]; do
+    kill -0 "${process[$site]}" 2> /dev/null || last_words "$site"
+    sleep 0.2
+  done
   cp "$site.run/node.key.pub" "nodes/$site.pub"
 done
 
 say "The rounds; this takes about a minute"
-wait "${processes[@]}"
+while [ "${#process[@]}" -gt 0 ]; do
+  code=0
+  wait -n -p ended "${process[@]}" || code=$?
+  for name in "${!process[@]}"; do
+    [ "${process[$name]}" = "$ended" ] || continue
+    [ "$code" = 0 ] || last_words "$name"
+    unset "process[$name]"
+  done
+done
 trap - EXIT
 
 say "What the server can say"

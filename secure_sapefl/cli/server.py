@@ -55,6 +55,10 @@ def start(
         Path | None,
         typer.Option(help="Folder of relays' public keys (*.pub): only these may connect.", show_default="STATE/nodes"),
     ] = None,
+    at_once: Annotated[
+        int | None,
+        typer.Option(help="Ask so many sites at a time: spares a small machine.", min=1, show_default="all"),
+    ] = None,
     passphrase_file: PassphraseFile = None,
     metrics_port: MetricsPort = None,
     json_logs: JsonLogs = False,
@@ -86,6 +90,7 @@ def start(
         port=port,
         tls=_tls(tls, without_tls),
         node_keys=(state / "nodes" if node_keys is None else node_keys).absolute(),
+        at_once=at_once,
     )
     with log_to_terminal(json_lines=json_logs), asked_to_stop() as stopped:
         server = StudyServer(settings)

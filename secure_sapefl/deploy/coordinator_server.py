@@ -42,6 +42,7 @@ class ServerSettings:
     port: int
     tls: Tls | None
     node_keys: Path  # folder of the public keys of relays that may connect; Flower checks them over TLS only
+    at_once: int | None = None  # sites asked at the same time; None is all
 
     @property
     def address(self) -> str:
@@ -64,7 +65,9 @@ class StudyServer:
             superlink_command(settings.host, settings.port, settings.tls),
             self._home,
             settings.state / "superlink.log",
-            server_app_environment.of(settings.study, settings.state, settings.key, settings.passphrase),
+            server_app_environment.of(
+                settings.study, settings.state, settings.key, settings.passphrase, settings.at_once
+            ),
         )
         self._submit_after = 0.0
         self._seen_running = False

@@ -34,18 +34,21 @@ def main(grid: Grid, _: Context) -> None:
     with ServerState(given.state(), file.digest) as state, log_to(state.folder / "server.log"):
         coordinator = Coordinator(file, terms.protocol, terms.params, given.coordinator(), state)
         try:
-            carry(grid, coordinator, state, ttl=file.round_deadline + _SLACK_SECONDS)
+            carry(grid, coordinator, state, file.round_deadline + _SLACK_SECONDS, given.at_once() or len(file.sites))
         except Exception as error:
             _log.error("this run failed, the next one goes on: %s: %s", type(error).__name__, error)
             raise
 
 
-def carry(grid: Grid, coordinator: Coordinator, state: ServerState, ttl: float) -> None:
-    """Until the study is over. Answers are fetched one by one: they may be large, and there may be many."""
+def carry(grid: Grid, coordinator: Coordinator, state: ServerState, ttl: float, at_once: int) -> None:
+    """Until the study is over. Answers are fetched one by one: they may be large, and there may be many.
+
+    No more than ``at_once`` letters are on their way at a time, and each waits ``ttl`` seconds for its answer.
+    """
     on_the_way: dict[str, int] = {}
     published = 0.0
     while not coordinator.finished:
-        _send(grid, coordinator, on_the_way, ttl)
+        _send(grid, coordinator, on_the_way, ttl, at_once)
         for message_id, node in tuple(on_the_way.items()):
             for reply in grid.pull_messages([message_id]):
                 del on_the_way[message_id]
@@ -58,8 +61,10 @@ def carry(grid: Grid, coordinator: Coordinator, state: ServerState, ttl: float) 
     state.publish(coordinator.status())
 
 
-def _send(grid: Grid, coordinator: Coordinator, on_the_way: dict[str, int], ttl: float) -> None:
+def _send(grid: Grid, coordinator: Coordinator, on_the_way: dict[str, int], ttl: float, at_once: int) -> None:
     for node in grid.get_node_ids():
+        if len(on_the_way) >= at_once:
+            return
         parts = coordinator.next_letter(node)
         if parts is None:
             continue

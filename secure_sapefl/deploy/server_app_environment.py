@@ -17,11 +17,16 @@ _STUDY: Final = "SAPEFL_SERVER_STUDY"
 _STATE: Final = "SAPEFL_SERVER_STATE"
 _KEY: Final = "SAPEFL_SERVER_KEY"
 _WORDS: Final = "SAPEFL_SERVER_PASSPHRASE"
+_AT_ONCE: Final = "SAPEFL_SERVER_AT_ONCE"
 
 
-def of(study: Path, state: Path, key: Path, passphrase: Secret | None) -> Mapping[str, str]:
-    paths = {_STUDY: str(study.absolute()), _STATE: str(state.absolute()), _KEY: str(key.absolute())}
-    return paths if passphrase is None else {**paths, _WORDS: passphrase.reveal().decode()}
+def of(study: Path, state: Path, key: Path, passphrase: Secret | None, at_once: int | None) -> Mapping[str, str]:
+    told = {_STUDY: str(study.absolute()), _STATE: str(state.absolute()), _KEY: str(key.absolute())}
+    if passphrase is not None:
+        told[_WORDS] = passphrase.reveal().decode()
+    if at_once is not None:
+        told[_AT_ONCE] = str(at_once)
+    return told
 
 
 def study() -> Path:
@@ -30,6 +35,11 @@ def study() -> Path:
 
 def state() -> Path:
     return Path(os.environ[_STATE])
+
+
+def at_once() -> int | None:
+    """How many sites are asked at the same time; None is all of them."""
+    return int(os.environ[_AT_ONCE]) if _AT_ONCE in os.environ else None
 
 
 def coordinator() -> SiteIdentity:

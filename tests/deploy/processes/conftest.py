@@ -25,7 +25,9 @@ from secure_sapefl.deploy.ledger_lines import Event
 from secure_sapefl.deploy.policy import TEMPLATE
 from secure_sapefl.deploy.site_home import SiteHome
 from secure_sapefl.deploy.site_ledger import LedgerFiles
+from secure_sapefl.deploy.site_state import SiteState
 from secure_sapefl.deploy.study_file import StudyFile, signed_text
+from secure_sapefl.privacy.ledger_file import FileStore
 
 FEATURES = 4
 PATIENCE = 900.0  # seconds until a test gives up on a study that does not move; no test measures time
@@ -50,13 +52,13 @@ class Deployment:
     def state(self) -> Path:
         return self.folder / "server"
 
-    def start_server(self) -> subprocess.Popen[bytes]:
+    def start_server(self, *more: str) -> subprocess.Popen[bytes]:
         line = ["--tls", str(self.folder / "tls")] if self.tls else ["--without-tls"]
         return self._start(
             "server",
             *("server", "start", "--study", str(self.folder / "study.toml"), "--json-logs"),
             *("--key", str(self.folder / "coordinator.key"), "--state", str(self.state)),
-            *("--node-keys", str(self.folder / "nodes"), "--listen", f"127.0.0.1:{self.port}", *line),
+            *("--node-keys", str(self.folder / "nodes"), "--listen", f"127.0.0.1:{self.port}", *line, *more),
         )
 
     def start_site(self, site: str, *more: str) -> subprocess.Popen[bytes]:
@@ -98,6 +100,14 @@ class Deployment:
         home = self.home(site)
         return [e.event for e in LedgerFiles(home.ledger_path).read(home.public).entries if e.event.kind == kind]
 
+    def sent(self, site: str) -> list[int]:
+        """Rounds of which something left."""
+        return sorted({event.round_index for event in self.events(site, "sent") if event.round_index is not None})
+
+    def under(self, name: str, program: str = "") -> list[int]:
+        """Processes below one of ours whose command line holds ``program``."""
+        return [pid for pid, command in descendants(self.processes[name].pid) if program in command]
+
     def wait_for(self, what: Callable[[], bool]) -> None:
         end = time.monotonic() + PATIENCE
         while not what():
@@ -109,6 +119,33 @@ class Deployment:
         for name in names or tuple(self.processes):
             self.wait_for(lambda name=name: self.processes[name].poll() is not None)
             assert self.processes[name].returncode == 0, self.report()
+
+    def wait_to_finish_well(self, *absent: str) -> None:
+        """Everybody ended by themselves; nothing was sent twice, and nothing paid twice; all have the same model."""
+        self.wait_to_finish(*(name for name in self.processes if name not in absent))
+        rounds, models = self.file.rounds, []
+        assert self.status()["closed"] == rounds
+        for site in (name for name in self.file.sites if name not in absent):
+            state = self.site_state(site)
+            models.append(state.theta_global)
+            assert state.absorbed == rounds - 1
+            self.assert_nothing_counted_twice(site)
+        for model in models[1:]:
+            np.testing.assert_array_equal(model, models[0])
+
+    def site_state(self, site: str) -> SiteState:
+        return SiteState.load(self.home(site).state_path(self.file.digest), study=self.file.digest, site=site)
+
+    def assert_nothing_counted_twice(self, site: str) -> None:
+        digests: dict[int | None, set[str]] = {}
+        for event in self.events(site, "sent"):
+            digests.setdefault(event.round_index, set()).add(event.digest)
+        assert all(len(found) == 1 for found in digests.values()), "two different releases of one round"
+        if self.file.privacy is not None:
+            with FileStore(self.home(site).privacy_path) as store:
+                paid = [(event.release, event.round_index) for event in store.load()]
+            assert len(paid) == len(set(paid)), "a round was paid for twice"
+            assert {index for _, index in paid} == set(digests)
 
     def report(self) -> str:
         """The last words of everybody, for a test that fails."""
@@ -125,6 +162,19 @@ class Deployment:
             except subprocess.TimeoutExpired:
                 process.kill()
                 process.wait()
+
+
+def descendants(pid: int) -> Iterator[tuple[int, str]]:
+    """Every process under ``pid``, with its command line."""
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            parent = int(path.read_text().rpartition(")")[2].split()[1])
+            command = path.with_name("cmdline").read_bytes().replace(b"\0", b" ").decode()
+        except OSError:
+            continue
+        if parent == pid:
+            yield int(path.parent.name), command
+            yield from descendants(int(path.parent.name))
 
 
 def table_schema() -> dict[str, Any]:

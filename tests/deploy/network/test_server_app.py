@@ -1,0 +1,82 @@
+"""How letters are carried: through a Grid that keeps them in a list instead of sending them anywhere."""
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import pytest
+from flwr.app import Error, Message
+from flwr.supercore.task_identity import TaskIdentity
+
+from secure_sapefl.deploy import server_app
+from secure_sapefl.deploy.flower_message import content_of, parts_of
+
+BuildWorld = Callable[..., Any]
+
+
+class ListGrid:
+    """Nodes are numbered like the world's sites. ``lost`` are message numbers for which an error comes back."""
+
+    def __init__(self, world: Any, lost: Iterable[int] = (), refused: Iterable[int] = ()) -> None:
+        self.world, self.lost, self.refused = world, set(lost), set(refused)
+        self.waiting: dict[str, Message] = {}
+        self.pushed, self.most = 0, 0
+
+    def get_node_ids(self) -> Iterable[int]:
+        return range(len(self.world.file.sites))
+
+    def push_messages(self, messages: Iterable[Message]) -> list[str | None]:
+        (message,) = messages
+        self.pushed += 1
+        if self.pushed in self.refused:
+            return [None]
+        name = str(self.pushed)
+        self.waiting[name] = message
+        self.most = max(self.most, len(self.waiting))
+        return [name]
+
+    def pull_messages(self, names: Iterable[str]) -> list[Message]:
+        (name,) = names
+        message = self.waiting.pop(name)
+        if int(name) in self.lost:
+            return [Message(Error(0, "no such node"), reply_to=message)]
+        parts = parts_of(message)
+        assert parts is not None
+        site = self.world.file.sites[message.metadata.dst_node_id]
+        return [Message(content_of(self.world.agents[site].answer(parts)), reply_to=message)]
+
+
+@pytest.fixture
+def carried(world: BuildWorld, monkeypatch: pytest.MonkeyPatch) -> Callable[..., ListGrid]:
+    def carry(at_once: int, **faults: Any) -> ListGrid:
+        study = world(rounds=2)
+        study.start_all()
+        grid = ListGrid(study, **faults)
+
+        def pass_time(_: float) -> None:
+            study.clock.now += 5
+
+        monkeypatch.setattr(server_app.time, "sleep", pass_time)
+        for name in ("_task_id", "_run_id", "_node_id"):
+            monkeypatch.setattr(TaskIdentity, name, 1)
+        server_app.carry(grid, study.server, study.state, 60.0, at_once)
+        return grid
+
+    return carry
+
+
+@pytest.mark.parametrize(("at_once", "most"), [(1, 1), (3, 3), (100, 4)])
+def test_no_more_letters_are_on_their_way_than_allowed(
+    carried: Callable[..., ListGrid], at_once: int, most: int
+) -> None:
+    grid = carried(at_once)
+    assert grid.most == most
+    status = grid.world.server.status()
+    assert status["finished"]
+    assert all(site["absorbed"] == 2 for site in status["sites"])
+
+
+def test_letters_that_are_lost_or_not_taken_are_written_again(carried: Callable[..., ListGrid]) -> None:
+    grid = carried(2, lost=(1, 7), refused=(3, 10))
+    assert all(site["absorbed"] == 2 for site in grid.world.server.status()["sites"])
+    for ledger in grid.world.ledgers.values():
+        assert [event.round_index for event in ledger.of("sent")] == [0, 1]

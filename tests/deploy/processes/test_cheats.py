@@ -1,0 +1,120 @@
+"""A server or a relay that does not do what it should. Each test prints a line for docs/reliability.md."""
+
+import os
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytestmark = pytest.mark.slow
+Small = Callable[..., Any]
+
+
+@contextmanager
+def patched(study: Any, folder: Path, code: str) -> Iterator[None]:
+    """Processes started meanwhile run ``code`` first."""
+    folder.mkdir()
+    (folder / "sitecustomize.py").write_text(code)
+    study.more_environment = {"PYTHONPATH": os.pathsep.join([str(folder), *os.environ.get("PYTHONPATH", "").split()])}
+    yield
+    study.more_environment = {}
+
+
+CHEAT = """
+import sys
+if any("serverapp" in word for word in sys.argv) or "serverapp" in sys.executable:
+    from sapefl_crypto import aggregator
+    from sapefl_crypto.aggregate import Aggregate
+    Honest = aggregator.Aggregator
+    class Cheat(Honest):
+        def __init__(self, params, **k):
+            super().__init__(params, **k)
+            self.first, self.args = None, (params, k)
+        def add(self, frame, score, *, sender=None):
+            if self.first is None:
+                self.first = Honest(self.args[0], **self.args[1])
+                self.first.add(frame, score, sender=sender)
+            super().add(frame, score, sender=sender)
+        def finish(self):
+            honest = super().finish()
+            return Aggregate(occasion=honest.occasion, claim=honest.claim, payload=self.first.finish().payload)
+    aggregator.Aggregator = Cheat
+"""
+
+
+def test_a_server_that_hands_out_one_sites_ciphertext_is_found_out(small: Small, tmp_path: Path) -> None:
+    """The server's own processes are patched to return the first frame as the sum, with the claim of an honest one."""
+    study = small(rounds=2)
+    with patched(study, tmp_path / "patch", CHEAT):
+        study.start_server()
+    for site in study.file.sites:
+        study.start_site(site)
+    study.wait_to_finish()
+    for site in study.file.sites:
+        assert "tags" in study.site_status(site)["halted"]
+        assert next(event.checks for event in study.events(site, "refused")) == {"tags": False}
+        assert study.sent(site) == [0]
+    print(f"\ndishonest server: {study.site_status('east')['halted']}")
+
+
+STUTTER = """
+import sys
+if any("flwr-clientapp" in word for word in sys.argv):
+    import time
+    from pathlib import Path
+    from secure_sapefl.deploy import agent_socket
+    from secure_sapefl.deploy.parts import from_bytes, to_bytes
+    once, kept = agent_socket.ask, Path({kept!r})
+
+    def stuttering(path, parts):
+        old = [from_bytes(file.read_bytes()) for file in sorted(kept.glob("letter-*"))]
+        (kept / f"letter-{{time.monotonic_ns():020d}}").write_bytes(to_bytes(parts))
+        first = once(path, parts)
+        second = once(path, parts)
+        replayed = [once(path, letter) for letter in old]
+        with (kept / "said").open("a") as said:
+            said.write("same\\n" if first == second else "refused\\n" if second is None else "other\\n")
+            said.writelines("replay refused\\n" if one is None else "replay answered\\n" for one in replayed)
+        answers = sorted(kept.glob("answer-*"))
+        (kept / f"answer-{{time.monotonic_ns():020d}}").write_bytes(to_bytes(first))
+        stale = from_bytes(answers[-1].read_bytes()) if answers and len(answers) % 2 else None
+        return first if stale is None else stale
+
+    agent_socket.ask = stuttering
+"""
+
+
+def test_letters_delivered_twice_and_old_ones_again_change_nothing(small: Small, tmp_path: Path) -> None:
+    """A relay hands its agent every letter twice, then all letters so far again, and every other time it answers the
+    server with the answer to an earlier letter."""
+    study, kept = small(rounds=3, privacy={"epsilon": 8.0, "delta": 1e-4}), tmp_path / "kept"
+    kept.mkdir()
+    study.start_server()
+    with patched(study, tmp_path / "patch", STUTTER.format(kept=str(kept))):
+        study.start_site("east")
+    for site in ("north", "south"):
+        study.start_site(site)
+    study.wait_to_finish_well()
+    said = Counter((kept / "said").read_text().splitlines())
+    log = (study.state / "server.log").read_text()
+    again = [event for event in study.events("east", "sent") if event.note == "the same bytes again"]
+    print(f"\nstuttering relay: {dict(said)}; {len(again)} uploads entered again; sent {study.sent('east')}")
+    assert said["replay refused"]
+    assert again
+    assert "an answer to another question, perhaps a replay" in log
+    assert study.sent("east") == [0, 1, 2]
+
+
+def test_a_changed_study_file_starts_nothing(small: Small) -> None:
+    study = small(rounds=2)
+    path = study.folder / "study.toml"
+    path.write_text(path.read_text().replace("rounds = 2", "rounds = 3"))
+    for start in (study.start_server, lambda: study.start_site("east")):
+        process = start()
+        assert process.wait() == 2
+    words = (study.folder / "east.log").read_text()
+    print(f"\nchanged study: exit code 2; {words.strip().splitlines()[-1]}")
+    assert not study.events("east", "started")
