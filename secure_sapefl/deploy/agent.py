@@ -6,9 +6,12 @@ round: it sends the one on disk, or, where none got that far, makes the one that
 """
 
 import logging
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Final, Protocol
+
+from torch import Tensor
 
 from sapefl_crypto.errors import AggregateRejected, CryptoError, FrameRejected
 from sapefl_crypto.identity import SiteIdentity
@@ -27,7 +30,7 @@ from secure_sapefl.deploy.wire import (
     upload_parts,
     write_to_server,
 )
-from secure_sapefl.protocol.messages import Invitation, RoundOutcome, RoundUpload
+from secure_sapefl.protocol.messages import Invitation, Refusal, RoundOutcome, RoundUpload
 
 _log = logging.getLogger(__name__)
 _OWN_RULES: Final = ("minimum cohort", "effective cohort", "maximum share")
@@ -60,7 +63,6 @@ class Agent:
         self.refused_letters = 0
         self._rejected: str | None = None
         self.state = site.load_state(self._state_path)
-        self.over = False
 
     def answer(self, parts: Parts) -> Parts:
         """The only way in. `FrameRejected` for whatever the study's coordinator did not write to this site, now."""
@@ -73,14 +75,16 @@ class Agent:
             if outcome.round_index == self.state.absorbed + 1:
                 self._absorb(outcome)
         upload = declined = None
-        if letter.invitation is not None:
+        if letter.over and self.state.absorbed + 1 == self._terms.file.rounds:
+            self._end(letter.invitation)
+        elif letter.invitation is not None:
             upload, declined = self._respond(letter.invitation)
-        self.over |= letter.over and self.state.absorbed + 1 == self._terms.file.rounds
         reply = ToServer(
             site=self._site.name,
             round_index=letter.round_index,
             nonce=letter.nonce,
             absorbed=self.state.absorbed + 1,
+            untrained=self.state.untrained,
             upload=upload,
             declined=declined,
             rejected=self._rejected,
@@ -163,12 +167,16 @@ class Agent:
         own = file.index(self._site.name)
         if index >= file.rounds or own not in study.cohort(index):
             return f"not drawn for round {index} by the study's own seed."
-        strangers = set(invitation.peers) - set(file.sites) | {self._site.name} & set(invitation.peers)
-        if strangers or not {model.sender for model in invitation.models} <= set(invitation.peers):
-            return "the invitation names peers that are none."
         if index in self._sent:
             return f"round {index} was answered before, and the answer is not on disk any more."
-        return None
+        return self._strangers(invitation)
+
+    def _strangers(self, invitation: Invitation) -> str | None:
+        peers = set(invitation.peers)
+        others = set(self._terms.file.sites) - {self._site.name}
+        if peers <= others and {model.sender for model in invitation.models} <= peers:
+            return None
+        return "the invitation names peers that are none."
 
     def _compute(self, invitation: Invitation) -> tuple[RoundUpload | None, str | None]:
         index = invitation.round_index
@@ -179,8 +187,7 @@ class Agent:
             upload, own, refusals = self._site.take_part(self.state, invitation)
         except CryptoError as error:  # for instance an update outside the study's bound
             return None, self._decline_for_good(index, str(error))
-        for refusal in refusals:
-            _log.warning(refusal.reason, extra={"round": index, "site": refusal.site})
+        self._warn(index, refusals)
         if upload is None:
             return None, self._decline_for_good(index, "; ".join(refusal.reason for refusal in refusals))
         write_private(self._upload_path, to_bytes(upload_parts(upload)))
@@ -239,6 +246,45 @@ class Agent:
         self._record(event)
         _log.warning(reason, extra={"round": index, "site": self._site.name})
         return reason
+
+    def _warn(self, index: int, refusals: Iterable[Refusal]) -> None:
+        for refusal in refusals:
+            _log.warning(refusal.reason, extra={"round": index, "site": refusal.site})
+
+    # the end
+
+    @property
+    def over(self) -> bool:
+        return self.state.over
+
+    def _end(self, invitation: Invitation | None) -> None:
+        """The study is over. A site that took part in no round has a model of its own from now on, too."""
+        own = self._late_model(invitation) if self.state.untrained else self.state.own
+        self._keep(replace(self.state, own=own, over=True))
+
+    def _late_model(self, invitation: Invitation | None) -> Mapping[str, Tensor]:
+        """By one round against the models that peers left; without them, the global one. Nothing leaves, so nothing is
+        paid: what was made here is not private, and stays."""
+        if invitation is None:
+            return self._site.late_start(self.state)
+        index, reason = invitation.round_index, self.halted or self._strangers(invitation)
+        if reason is not None:
+            self._decline(index, reason)
+            return self._site.late_start(self.state)
+        own, refusals = self._site.join_late(self.state, invitation)
+        self._warn(index, refusals)
+        self._record(
+            Event(
+                kind="received",
+                study=self._digest,
+                round_index=index,
+                message="peers' models",
+                size=invitation.size,
+                digest=parts_digest(tuple(model.blob for model in invitation.models)),
+                note="for a round of its own after the last one, of which nothing leaves",
+            )
+        )
+        return own
 
     # keeping
 

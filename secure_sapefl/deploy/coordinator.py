@@ -2,8 +2,9 @@
 
 Nodes are whatever the transport numbers; sites are names on the roster. A node becomes a site's by an answer that the
 site signed, and by nothing else. Each site is sent the outcomes it lacks, then, if it is of the round's cohort, its
-invitation. A round ends when everybody has answered, or after its deadline once enough sites have; with fewer it stays
-open, which costs nobody anything, because a site that is asked again hands in the same upload.
+invitation; one that comes after the last round is invited to a round of its own. A round ends when everybody has
+answered, or after its deadline once enough sites have; with fewer it stays open, which costs nobody anything, because a
+site that is asked again hands in the same upload.
 
 Time is the monotonic clock's: moving the machine's clock changes nothing.
 """
@@ -113,9 +114,11 @@ class Coordinator:
         standing, invitation = self.sites[site], None
         outcomes = self._missing(standing.absorbed)
         up_to_date = standing.absorbed + len(outcomes) == self.round_index
+        over = self._ended is not None and up_to_date and not standing.released
         if self._open is not None and up_to_date and site in self._open.waiting:
             invitation = self._server.invitation(site)
-        over = self._ended is not None and up_to_date and not standing.released
+        elif over and standing.untrained:
+            invitation = self._server.late_invitation(site, self.round_index)
         if not (outcomes or invitation or over):
             return None
         return ToSite(
@@ -169,7 +172,7 @@ class Coordinator:
         standing = self.sites[letter.site]
         standing.heard, standing.rejected = self._clock(), letter.rejected
         standing.bytes_up += size
-        standing.absorbed = min(letter.absorbed, self.round_index)
+        standing.absorbed, standing.untrained = min(letter.absorbed, self.round_index), letter.untrained
         standing.released = told and standing.absorbed == self._file.rounds
         if standing.answer in (UNHEARD, SILENT):
             standing.answer = HERE

@@ -57,11 +57,12 @@ def study_with_model(home: SiteHome) -> StudyFile:
 def predict(home: SiteHome, terms: StudyTerms, patients: Path, name_column: str | None = None) -> Predictions:
     """The site's personalized model on the records of ``patients``, prepared as its training rows were."""
     path = home.state_path(terms.file.digest)
-    if not path.exists():
+    state = SiteState.load(path, study=terms.file.digest, site=home.name) if path.exists() else None
+    if state is None or state.untrained:
         raise HomeRejected(
-            f"Site {home.name!r} has no model of study {terms.file.name!r} yet: it is there after the first round."
+            f"Site {home.name!r} has no model of study {terms.file.name!r} yet: it is there after the first round the "
+            "site takes part in."
         )
-    state = SiteState.load(path, study=terms.file.digest, site=home.name)
     records, names = _records(patients, terms.file.data, name_column)
     rows = load_rows(home.data_path, terms.file, home.name)
     theta = personal_model(terms, own_sites(terms, rows.prepared(home.name)), state)

@@ -25,6 +25,7 @@ from secure_sapefl.deploy.privacy_store import StudyStore
 from secure_sapefl.deploy.site_data import load_site
 from secure_sapefl.deploy.site_home import SiteHome
 from secure_sapefl.deploy.site_ledger import LedgerFiles, SiteLedger
+from secure_sapefl.deploy.site_state import SiteState
 from secure_sapefl.deploy.study_file import StudyFile, read_study
 from secure_sapefl.deploy.study_site import StudySite
 from secure_sapefl.deploy.study_terms import StudyTerms
@@ -115,6 +116,8 @@ def run_site(settings: SiteSettings, passphrase: Secret | None, stopped: Callabl
     file, home = read_study(settings.study), SiteHome(settings.home)
     terms = StudyTerms.of(file)
     require_approved(home, terms)
+    if _was_over(home, file):
+        return
     user = RelayUser.named(settings.relay_user)
     _prepare_run_folder(settings.run, user)
     identity = home.identity(passphrase)
@@ -168,6 +171,12 @@ def _study_site(terms: StudyTerms, home: SiteHome, passphrase: Secret | None) ->
         store = StudyStore(events, file.wire_name, lifetime)
         privacy = StudyPrivacy(private, {home.name: len(rows.train)}, lambda _: store)
         yield StudySite(terms, rows, key, policy, privacy)
+
+
+def _was_over(home: SiteHome, file: StudyFile) -> bool:
+    """Whether the site has had the end of the study: nobody would write to it any more."""
+    path = home.state_path(file.digest)
+    return path.exists() and SiteState.load(path, study=file.digest, site=home.name).over
 
 
 def _rounds_sent(home: SiteHome, file: StudyFile) -> frozenset[int]:

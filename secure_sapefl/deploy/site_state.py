@@ -25,6 +25,7 @@ _OWN: Final = "state/"
 class SiteState:
     """``own`` is the method's state of this one site, each tensor with a first axis of one. ``absorbed`` is the last
     round whose aggregate is in ``theta_global``, ``answered`` the last one this site sent something for; -1 for none.
+    ``over`` says that the study has ended, and that the site has all of it.
     """
 
     study: str  # digest
@@ -33,10 +34,16 @@ class SiteState:
     answered: int
     theta_global: Tensor
     own: Mapping[str, Tensor]
+    over: bool = False
+
+    @property
+    def untrained(self) -> bool:
+        """Whether the method keeps a model at the site, and no round of this site's has trained it yet."""
+        return bool(self.own) and self.answered < 0 and not self.over
 
     def save(self, path: Path) -> None:
         """Whole or not at all; readable by the site alone."""
-        about = {"study": self.study, "site": self.site, "absorbed": self.absorbed, "answered": self.answered}
+        about = {name: getattr(self, name) for name in ("study", "site", "absorbed", "answered", "over")}
         arrays: dict[str, Any] = {_OWN + name: tensor.cpu().numpy() for name, tensor in self.own.items()}
         arrays |= {_ABOUT: np.array(json.dumps(about)), _GLOBAL: self.theta_global.cpu().numpy()}
         buffer = io.BytesIO()
@@ -67,4 +74,5 @@ def _read(arrays: Arrays) -> SiteState:
         answered=int(about["answered"]),
         theta_global=torch.from_numpy(arrays[_GLOBAL]),
         own=own,
+        over=bool(about["over"]),
     )

@@ -13,6 +13,7 @@ class Standing:
     absorbed: int = 0  # outcomes the site has
     answer: str = UNHEARD
     heard: float | None = None
+    untrained: bool = False  # keeps a model of its own that no round has trained yet
     released: bool = False  # has everything, and was told that the study is over
     rejected: str | None = None  # the last aggregate it would not use
     bytes_up: int = 0

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from torch import Tensor
 
 from sapefl_crypto import CohortKey, OwnPart
-from secure_sapefl.algorithms.base import Peers
+from secure_sapefl.algorithms.base import Peers, SiteGroup
 from secure_sapefl.data import ClientData
 from secure_sapefl.deploy.own_model import own_sites
 from secure_sapefl.deploy.policy import Policy
@@ -18,7 +18,7 @@ from secure_sapefl.deploy.study_terms import StudyTerms
 from secure_sapefl.protocol.answer import protect
 from secure_sapefl.protocol.encrypted import CkksCodec
 from secure_sapefl.protocol.messages import Invitation, Refusal, RoundOutcome, RoundUpload
-from secure_sapefl.protocol.site import absorb, open_peers, run_round
+from secure_sapefl.protocol.site import GroupRound, absorb, open_peers, run_round
 from secure_sapefl.stopwatch import Stopwatch
 
 if TYPE_CHECKING:
@@ -68,24 +68,47 @@ class StudySite:
         self, state: SiteState, invitation: Invitation
     ) -> tuple[RoundUpload | None, dict[str, Tensor], tuple[Refusal, ...]]:
         """The site's round: what would leave, what it keeps, and whose model (perhaps its own) was no good."""
-        terms, codec = self._terms, CkksCodec(self._key)
-        self._sites.state = dict(state.own)
-        peers, refusals = self._peers(invitation, codec)
-        group = self._sites.group([0], state.theta_global, invitation.round_index, peers, Stopwatch())
-        private = group if self.privacy is None else self.privacy.protect(group, [0])
-        result = run_round(terms.algorithm, terms.options, private, [self.name])
-        self._sites.keep([0], result)
+        self._sites.state = self.late_start(state) if self._came_late(state, invitation) else dict(state.own)
+        group, refusals = self._group(state, invitation)
+        result = self._run(group if self.privacy is None else self.privacy.protect(group, [0]))
         upload = None
         for answer in result.answers:
-            upload = protect(answer, codec, terms.protocol.name, invitation.round_index)
+            upload = protect(answer, CkksCodec(self._key), self._terms.protocol.name, invitation.round_index)
         return upload, dict(self._sites.state), (*refusals, *result.refusals)
 
-    def _peers(self, invitation: Invitation, codec: CkksCodec) -> tuple[Peers, tuple[Refusal, ...]]:
+    def join_late(self, state: SiteState, invitation: Invitation) -> tuple[dict[str, Tensor], tuple[Refusal, ...]]:
+        """A round after the last one, for the site's own model. Nothing of it leaves, so it needs no noise."""
+        self._sites.state = self.late_start(state)
+        group, refusals = self._group(state, invitation)
+        result = self._run(group)
+        return dict(self._sites.state), (*refusals, *result.refusals)
+
+    def late_start(self, state: SiteState) -> dict[str, Tensor]:
+        """Where a site begins that the others did not wait for: at the global model, as it is by now."""
+        theta = state.theta_global[: self._sites.theta_initial.numel()]
+        return self._terms.algorithm.initial_state(theta, 1)
+
+    def _came_late(self, state: SiteState, invitation: Invitation) -> bool:
+        """Whether earlier rounds wanted this site, and it took part in none. One that is drawn for the first time
+        begins where everybody began, as in a simulation."""
+        study, place = self._terms.protocol, self._terms.file.index(self.name)
+        return state.untrained and any(place in study.cohort(index) for index in range(invitation.round_index))
+
+    def _group(self, state: SiteState, invitation: Invitation) -> tuple[SiteGroup, tuple[Refusal, ...]]:
+        peers, refusals = self._peers(invitation)
+        return self._sites.group([0], state.theta_global, invitation.round_index, peers, Stopwatch()), refusals
+
+    def _peers(self, invitation: Invitation) -> tuple[Peers, tuple[Refusal, ...]]:
         initial = self._sites.theta_initial
         if not self._terms.algorithm.relays_models:
             return Peers.nobody(1, initial), ()
-        _, peers, refusals = open_peers([invitation], initial, codec, self._terms.protocol.name)
+        _, peers, refusals = open_peers([invitation], initial, CkksCodec(self._key), self._terms.protocol.name)
         return peers, refusals
+
+    def _run(self, group: SiteGroup) -> GroupRound:
+        result = run_round(self._terms.algorithm, self._terms.options, group, [self.name])
+        self._sites.keep([0], result)
+        return result
 
     def _own_part(self, sent: RoundUpload | None) -> OwnPart | None:
         if sent is None or sent.update is None:

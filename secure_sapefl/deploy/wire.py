@@ -31,7 +31,11 @@ _TO_SERVER: Final = "site to server"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToSite:
-    """Server to site: the outcomes it lacks, an invitation to the round that is open, or just a question."""
+    """Server to site: the outcomes it lacks, an invitation to the round that is open, or just a question.
+
+    Where the study is ``over``, an invitation is to a round of the site's own: for a site that came too late for any
+    other. Nothing of it is sent.
+    """
 
     site: SiteId | None  # None asks whoever is there for its name
     round_index: int
@@ -49,6 +53,7 @@ class ToServer:
     round_index: int
     nonce: str
     absorbed: int  # outcomes taken in, from round 0 on
+    untrained: bool = False  # it keeps a model of its own, and has taken part in no round yet
     upload: RoundUpload | None = None
     declined: str | None = None  # why there is none
     rejected: str | None = None  # the last aggregate this site would not use, and why
@@ -89,6 +94,7 @@ def write_to_server(letter: ToServer, site: SiteIdentity, study: str) -> Parts:
         "round": letter.round_index,
         "nonce": letter.nonce,
         "absorbed": letter.absorbed,
+        "untrained": letter.untrained,
         "upload": None if letter.upload is None else _upload_head(letter.upload, pieces),
         "declined": letter.declined,
         "rejected": letter.rejected,
@@ -107,6 +113,7 @@ def read_to_server(parts: Parts, roster: Roster, study: str) -> ToServer:
             round_index=_count(head["round"]),
             nonce=str(head["nonce"]),
             absorbed=_count(head["absorbed"]),
+            untrained=bool(head["untrained"]),
             upload=None if head["upload"] is None else _upload(head["upload"], iter(pieces), signer),
             declined=head["declined"],
             rejected=head["rejected"],

@@ -4,7 +4,7 @@ The class has no method that could decrypt and is given nothing to decrypt with:
 `sapefl_crypto.Aggregator`, which is built from public parameters.
 """
 
-from collections.abc import Callable, MutableMapping
+from collections.abc import Callable, Iterable, MutableMapping
 
 from sapefl_crypto.errors import FrameRejected
 from secure_sapefl.protocol.codec import Adder
@@ -44,17 +44,26 @@ class Server:
         self._refusals: list[Refusal] = []
         self._arrived = self._new_shelf(round_index)
         pool = self._cohort if self._study.peers_from == "cohort" else range(len(self._study.sites))
-        with_model = tuple(c for c in pool if self._study.sites[c] in self._models)
-        self._candidates = with_model if self._models else self._cohort
+        self._candidates = self._with_model(pool) if self._models else self._cohort
         return tuple(self._study.sites[c] for c in self._cohort)
 
     def invitation(self, site: SiteId) -> Invitation:
         """For a site of the cohort."""
+        return self._addressed(site, self._round, self._candidates)
+
+    def late_invitation(self, site: SiteId, round_index: int) -> Invitation:
+        """For a site that comes after the last round: to one of its own, against whoever left a model."""
+        return self._addressed(site, round_index, self._with_model(range(len(self._study.sites))))
+
+    def _with_model(self, places: Iterable[int]) -> tuple[int, ...]:
+        return tuple(c for c in places if self._study.sites[c] in self._models)
+
+    def _addressed(self, site: SiteId, round_index: int, candidates: tuple[int, ...]) -> Invitation:
         own = self._study.sites.index(site)
-        peers = [self._study.sites[j] for j in self._study.peers_of(own, self._round, self._candidates)]
+        peers = [self._study.sites[j] for j in self._study.peers_of(own, round_index, candidates)]
         return Invitation(
             site=site,
-            round_index=self._round,
+            round_index=round_index,
             peers=tuple(peers),
             models=tuple(self._models[name] for name in peers if name in self._models),
         )

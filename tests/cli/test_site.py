@@ -214,21 +214,11 @@ def test_a_passphrase_guards_identity_and_cohort_key(site, monkeypatch):
 
 
 def test_the_sites_own_model_predicts(site, approved, tmp_path):
-    terms = StudyTerms.of(read_study(Path("study.toml")))
-    theta = torch.linspace(-1, 1, terms.model.parameters)
-    state = SiteState(
-        study=terms.file.digest,
-        site="a",
-        absorbed=0,
-        answered=0,
-        theta_global=theta,
-        own={"theta_personal": theta[None]},
-    )
     Path("patients.csv").write_text("patient,age,sex\np1,50,f\np2,61,m\n")
     predict = ("predict", "patients.csv", "--study", "study.toml", "--id", "patient")
     assert "has no model of study 'heart' yet" in refused(site(*predict))
     assert "Which study? Site 'a' has a model of: none." in refused(site("predict", "patients.csv"))
-    state.save(approved.state_path(terms.file.digest))
+    saved_state(approved, absorbed=0, answered=0)
     code, out, _ = site(*predict)
     rows = list(csv.DictReader(out.splitlines()))
     assert code == 0
@@ -237,6 +227,31 @@ def test_the_sites_own_model_predicts(site, approved, tmp_path):
     assert json.loads(site(*predict, "--format", "json")[1])["records"][1]["record"] == "p2"
     assert site("predict", "patients.csv", "--id", "patient")[:2] == (0, out)
     assert "'patient' is not in the study's schema" in refused(site("predict", "patients.csv", "--study", "study.toml"))
+
+
+def saved_state(home, **fields):
+    """A site's state with a personal model, on disk."""
+    terms = StudyTerms.of(read_study(Path("study.toml")))
+    theta = torch.linspace(-1, 1, terms.model.parameters)
+    own = {"theta_personal": theta[None]}
+    state = SiteState(study=terms.file.digest, site="a", theta_global=theta, own=own, **fields)
+    state.save(home.state_path(terms.file.digest))
+
+
+def test_a_study_that_is_over_is_not_waited_for(site, approved):
+    saved_state(approved, absorbed=1, answered=1, over=True)
+    before = Path("site/ledger.jsonl").read_bytes()
+    code, out, err = site("start", "--study", "study.toml", "--server", "127.0.0.1:9", "--without-tls")
+    assert (code, err) == (0, "")
+    assert out.endswith("The study is over.\n")
+    assert Path("site/ledger.jsonl").read_bytes() == before
+    assert not Path("site.run").exists()  # no relay, no socket
+
+
+def test_a_model_that_no_round_has_trained_does_not_predict(site, approved):
+    saved_state(approved, absorbed=0, answered=-1)
+    Path("patients.csv").write_text("age,sex\n50,f\n")
+    assert "has no model of study 'heart' yet" in refused(site("predict", "patients.csv", "--study", "study.toml"))
 
 
 @pytest.mark.parametrize("command", ["init", "key", "review", "approve", "withdraw", "ledger", "predict"])

@@ -1,6 +1,8 @@
 """What a site keeps between rounds: written whole, read only for the study and site it belongs to."""
 
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -33,6 +35,21 @@ def test_it_comes_back_bit_for_bit(tmp_path: Path) -> None:
     assert found.own.keys() == STATE.own.keys()
     assert all(torch.equal(found.own[name], tensor) for name, tensor in STATE.own.items())
     assert path.stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.parametrize(
+    ("changes", "untrained"),
+    [
+        ({}, False),
+        ({"answered": -1}, True),
+        ({"answered": -1, "over": True}, False),
+        ({"answered": -1, "own": {}}, False),
+    ],
+)
+def test_whether_there_is_a_model_to_use(tmp_path: Path, changes: dict[str, Any], untrained: bool) -> None:
+    replace(STATE, **changes).save(tmp_path / "state.npz")
+    assert load(tmp_path / "state.npz").untrained == untrained
+    assert load(tmp_path / "state.npz").over == ("over" in changes)
 
 
 def test_saving_again_replaces_it_and_leaves_nothing_else(tmp_path: Path) -> None:
