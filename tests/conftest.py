@@ -1,6 +1,38 @@
-"""What every test shares: no test of ours depends on how fast a machine is."""
+"""What every test shares: no test of ours depends on how fast a machine is; and, for pages, a browser and a checker."""
 
+import shutil
+import subprocess
+
+import pytest
 from hypothesis import settings
+
+AXE = "axe-core@4.14.0"
 
 settings.register_profile("unhurried", deadline=None)
 settings.load_profile("unhurried")
+
+
+@pytest.fixture(scope="session")
+def chromium() -> str:
+    found = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    if found is None:
+        pytest.skip("chromium is not installed: no page was opened in a browser")
+    return found
+
+
+@pytest.fixture(scope="session")
+def axe(pytestconfig: pytest.Config) -> str:
+    """The accessibility checker's source. It is MPL-2.0 and half a megabyte, so it is fetched for the test and not kept
+    here."""
+    assert pytestconfig.cache is not None
+    folder = pytestconfig.cache.mkdir(AXE.replace("@", "-"))
+    source = folder / "node_modules" / "axe-core" / "axe.min.js"
+    if not source.exists():
+        npm = shutil.which("npm")
+        if npm is None:
+            pytest.skip("npm is not installed: accessibility was not checked with axe-core")
+        command = [npm, "install", "--ignore-scripts", "--no-save", "--prefix", str(folder), AXE]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if done.returncode:
+            pytest.skip(f"{AXE} could not be fetched: accessibility was not checked. {done.stderr.strip()[-200:]}")
+    return source.read_text(encoding="utf-8")

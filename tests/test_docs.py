@@ -1,7 +1,7 @@
 """Documentation that runs.
 
-Every `bash` and `python` block of README.md, docs/*.md and the examples' READMEs is executed, in order, in one folder a
-document. A block that cannot run here says why in the line above it: `<!-- not run: reason -->`.
+Every `bash` and `python` block of README.md, docs/*.md, the examples' READMEs and the other documents is executed, in
+order, in one folder a document. A block that cannot run here says why in the line above it: `<!-- not run: reason -->`.
 
 * `secure-sapefl ...` runs in this process. A simulation is cut to one round of one epoch, so that the words are tested
   and not the machine.
@@ -27,7 +27,8 @@ from secure_sapefl.cli.app import main
 
 ROOT = Path(__file__).parents[1]
 EXAMPLES = sorted((ROOT / "examples").glob("*/README.md"))
-DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md")), *EXAMPLES]
+OTHERS = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "SECURITY.md", "crypto/README.md")]
+DOCUMENTS = [*OTHERS, *sorted((ROOT / "docs").rglob("*.md")), *EXAMPLES]
 FENCE = re.compile(
     r"(?:<!-- not run: (?P<reason>.+?) -->\n)?^```(?P<language>\w*)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL
 )
@@ -126,6 +127,15 @@ def test_links_lead_somewhere() -> None:
     for document in DOCUMENTS:
         for target in re.findall(r"\]\((?!https?:|#)([^)#]+)", document.read_text(encoding="utf-8")):
             assert (document.parent / target).exists(), f"{document.name} links to {target}"
+
+
+def test_every_line_of_a_shell_block_is_run_or_the_block_says_why_not() -> None:
+    run_here = (*RUNNABLE, "python examples ", "#")
+    for document in DOCUMENTS:
+        for block in blocks(document):
+            if block.language == "bash" and block.reason is None:
+                missed = [line for line in block.text.splitlines() if line and not line.startswith(run_here)]
+                assert missed == [], f"{document.name}: nobody runs this"
 
 
 def test_no_command_hides_in_an_unmarked_block() -> None:

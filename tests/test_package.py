@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+import tarfile
 import zipfile
 from importlib import import_module, util
 from pathlib import Path
@@ -72,3 +73,15 @@ def test_the_wheel_holds_every_file_of_both_packages(tmp_path: Path, monkeypatch
         assert {f"{name}/{path.relative_to(home).as_posix()}" for path in files} <= held
     assert "secure-sapefl = secure_sapefl.cli.app:main" in entry_points
     assert not any(name.startswith(("tests/", "docs/", "crypto/")) for name in held)
+
+
+@pytest.mark.skipif(util.find_spec("hatchling") is None, reason="hatchling is not installed here")
+@pytest.mark.skipif(not (ROOT / ".git").exists(), reason="not a checkout: nobody says what belongs to the project")
+def test_the_source_archive_holds_all_that_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also what tests, documentation and the security policy need: whoever has it can do what a clone can."""
+    monkeypatch.chdir(ROOT)
+    kept = subprocess.run(["git", "ls-files"], capture_output=True, text=True, check=True).stdout.splitlines()
+    with tarfile.open(tmp_path / import_module("hatchling.build").build_sdist(str(tmp_path))) as archive:
+        held = {name.partition("/")[2] for name in archive.getnames()}
+    assert {name for name in kept if (ROOT / name).exists()} <= held
+    assert not any(name.startswith((".venv", "dist", "runs")) for name in held)

@@ -1,7 +1,6 @@
 """Folders of finished runs, written as the engine writes them, with numbers chosen by hand."""
 
 import json
-import shutil
 import subprocess
 
 import pytest
@@ -100,14 +99,6 @@ def make_run(make_folder):
 @pytest.fixture
 def refusal():
     return Refusal("Bert", "a value is <b>NaN</b>")
-
-
-@pytest.fixture(scope="session")
-def chromium():
-    found = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-    if found is None:
-        pytest.skip("chromium is not installed: the report was not opened in a browser")
-    return found
 
 
 @pytest.fixture

@@ -3,8 +3,6 @@ the checker behind most accessibility tools, finds nothing to object to in light
 
 import json
 import re
-import shutil
-import subprocess
 from html import unescape
 
 import pytest
@@ -13,7 +11,6 @@ from secure_sapefl.report import page
 from secure_sapefl.report.page import render_page
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("chromium")]
-AXE = "axe-core@4.14.0"
 DARK = "--blink-settings=preferredColorScheme=0"
 
 
@@ -66,22 +63,6 @@ def test_filtering_by_name_and_by_verdict(dom):
         tools.querySelector('select').value = 'lost';
         tools.dispatchEvent(new Event('input'));"""
     assert sites(dom(typed)) == ["Cleo"]
-
-
-@pytest.fixture(scope="session")
-def axe(pytestconfig):
-    """The checker's source. It is MPL-2.0 and half a megabyte, so it is fetched for the test and not kept here."""
-    folder = pytestconfig.cache.mkdir(AXE.replace("@", "-"))
-    source = folder / "node_modules" / "axe-core" / "axe.min.js"
-    if not source.exists():
-        npm = shutil.which("npm")
-        if npm is None:
-            pytest.skip("npm is not installed: the report's accessibility was not checked with axe-core")
-        command = [npm, "install", "--ignore-scripts", "--no-save", "--prefix", str(folder), AXE]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-        if done.returncode:
-            pytest.skip(f"{AXE} could not be fetched: accessibility was not checked. {done.stderr.strip()[-200:]}")
-    return source.read_text(encoding="utf-8")
 
 
 @pytest.fixture
