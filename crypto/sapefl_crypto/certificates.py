@@ -21,6 +21,7 @@ from sapefl_crypto.secret import Secret
 
 _EARLIER: Final = datetime.timedelta(hours=1)  # clocks differ
 _AUTHORITY_NAME: Final = "secure-sapefl study authority"
+_LOOPBACK: Final = "127.0.0.1"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,8 +44,9 @@ class CertificateFiles:
 
 
 def make_certificates(folder: Path, hosts: Sequence[str], *, days: int = 825) -> CertificateFiles:
-    """A new authority, and a certificate by it for a server reached under any of ``hosts`` (names or addresses)."""
-    files = CertificateFiles.under(folder)
+    """A new authority, and a certificate by it for a server reached under any of ``hosts`` (names or addresses); and
+    from its own machine, where the programs beside it find it."""
+    files, hosts = CertificateFiles.under(folder), tuple(dict.fromkeys((*hosts, _LOOPBACK)))
     ca_key, server_key = ec.generate_private_key(ec.SECP384R1()), ec.generate_private_key(ec.SECP384R1())
     authority = _authority(ca_key, days)
     certificate = _server(server_key, hosts, authority, ca_key, days)

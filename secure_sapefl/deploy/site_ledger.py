@@ -75,7 +75,7 @@ class SiteLedger:
             self._sign(Head(lines=entry.number, digest=entry.digest))
         except (OSError, OutputFailed) as error:
             os.ftruncate(self._file, before)
-            reason = getattr(error, "strerror", None) or error
+            reason = getattr(error, "strerror", None) or str(error).rstrip(".")
             raise OutputFailed(
                 f"Cannot write to the site's ledger {self.path}: {reason}. Nothing was sent; make room and start again."
             ) from None

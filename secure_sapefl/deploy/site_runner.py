@@ -149,8 +149,10 @@ def _serve(running: RunningSite, socket: AgentSocket, stopped: Callable[[], bool
         finally:
             socket.stop()
             running.relay.stop()
-            running.publish(running=False)
-        serving.result()
+            try:
+                running.publish(running=False)
+            finally:
+                serving.result()  # what made the agent fail comes first
 
 
 @contextmanager
