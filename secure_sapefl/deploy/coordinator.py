@@ -22,7 +22,7 @@ from sapefl_crypto.errors import FrameRejected
 from sapefl_crypto.identity import SiteIdentity
 from secure_sapefl.deploy.parts import Parts
 from secure_sapefl.deploy.server_state import ServerState
-from secure_sapefl.deploy.standing import HERE, SILENT, UNHEARD, Standing
+from secure_sapefl.deploy.standing import HERE, SILENT, UNHEARD, ClosedRound, Standing
 from secure_sapefl.deploy.study_file import StudyFile
 from secure_sapefl.deploy.wire import ToServer, ToSite, read_to_server, write_to_site
 from secure_sapefl.protocol.codec import Adder
@@ -51,6 +51,7 @@ class _Node:
 class _OpenRound:
     index: int
     cohort: tuple[SiteId, ...]
+    opened: float
     deadline: float
     answered: set[SiteId] = field(default_factory=set)
     warned: bool = False
@@ -198,9 +199,8 @@ class Coordinator:
         if self._open is not None and self._due(self._open):
             self._close(self._open)
         if self._open is None and self.round_index < self._file.rounds:
-            index = self.round_index
-            deadline = self._clock() + self._file.round_deadline
-            self._open = _OpenRound(index, self._server.begin_round(index), deadline)
+            index, now = self.round_index, self._clock()
+            self._open = _OpenRound(index, self._server.begin_round(index), now, now + self._file.round_deadline)
             _log.info("round opened", extra={"round": index, "cohort": list(self._open.cohort)})
         if self._open is None and self._ended is None:
             self._ended = self._clock()
@@ -230,7 +230,9 @@ class Coordinator:
             outcome = self._server.close_round()
         else:
             outcome = self._server.skip_round(f"{len(contributors)} sites sent an update, the study asks for {least}.")
-        self._state.close_round(outcome)
+        seconds = self._clock() - current.opened
+        how = ClosedRound(sent=len(contributors), seconds=seconds, left_out=outcome.refusals)
+        self._state.close_round(outcome, how)
         self._open = None
         _log.info("round closed", extra={"round": current.index, "contributors": list(contributors)})
 
@@ -245,6 +247,7 @@ class Coordinator:
             "digest": self._file.digest,
             "rounds": self._file.rounds,
             "closed": self.round_index,
+            "history": self._state.history,
             "finished": self.finished,
             "waiting_for": [] if current is None else current.waiting,
             "seconds_to_deadline": None if current is None else max(0.0, current.deadline - now),

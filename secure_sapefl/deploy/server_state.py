@@ -1,7 +1,7 @@
 """What the server keeps on disk: every outcome, the sealed models, and a checkpoint that says how far the study is.
 
 lock              held by the process that runs the study
-checkpoint.json   closed rounds, and in which round each site last sent its model
+checkpoint.json   closed rounds and how each went, and in which round each site last sent its model
 rounds/00003/     outcome, and the sealed models that came in that round
 status.json       for people and for `server status`; nothing depends on it
 
@@ -20,6 +20,7 @@ from typing import Any, Final
 
 from secure_sapefl.deploy.files import make_private_folder, write_private
 from secure_sapefl.deploy.parts import from_bytes, to_bytes
+from secure_sapefl.deploy.standing import ClosedRound
 from secure_sapefl.deploy.wire import outcome_of, outcome_parts
 from secure_sapefl.errors import BadInput
 from secure_sapefl.protocol.messages import RoundOutcome, SealedModel, SiteId
@@ -69,7 +70,7 @@ class ServerState:
         make_private_folder(folder)
         self.folder, self._study = folder, study
         self._lock = _locked(folder)
-        self.closed, made = self._load()
+        self.closed, self.history, made = self._load()
         self.models = Shelf(folder, made)
 
     def __enter__(self) -> "ServerState":
@@ -83,13 +84,18 @@ class ServerState:
         shutil.rmtree(_round_folder(self.folder, round_index), ignore_errors=True)
         return Shelf(self.folder)
 
-    def close_round(self, outcome: RoundOutcome) -> None:
+    def close_round(self, outcome: RoundOutcome, how: ClosedRound) -> None:
         """The outcome is there to stay, and with it the models that came; older ones of the same sites go."""
         folder = _round_folder(self.folder, outcome.round_index)
         make_private_folder(folder)
         write_private(folder / _OUTCOME, to_bytes(outcome_parts(outcome)))
-        self.closed = outcome.round_index + 1
-        checkpoint = {"study": self._study, "closed": self.closed, "models": self.models.rounds}
+        self.closed, self.history = outcome.round_index + 1, [*self.history, how.to_json()]
+        checkpoint = {
+            "study": self._study,
+            "closed": self.closed,
+            "history": self.history,
+            "models": self.models.rounds,
+        }
         write_private(self.folder / "checkpoint.json", json.dumps(checkpoint).encode())
         self._prune()
 
@@ -99,17 +105,17 @@ class ServerState:
     def publish(self, status: dict[str, Any]) -> None:
         write_private(self.folder / "status.json", json.dumps(status, indent=1).encode())
 
-    def _load(self) -> tuple[int, dict[SiteId, int]]:
+    def _load(self) -> tuple[int, list[dict[str, Any]], dict[SiteId, int]]:
         path = self.folder / "checkpoint.json"
         if not path.exists():
-            return 0, {}
+            return 0, [], {}
         saved = json.loads(path.read_bytes())
         if saved["study"] != self._study:
             raise BadInput(
                 f"{self.folder} holds study {saved['study'][:16]}, not {self._study[:16]}: a changed study is another "
                 "study. Give it a folder of its own (--state)."
             )
-        return int(saved["closed"]), dict(saved["models"])
+        return int(saved["closed"]), list(saved["history"]), dict(saved["models"])
 
     def _prune(self) -> None:
         current = {self.models.path(site, made) for site, made in self.models.rounds.items()}

@@ -1,7 +1,9 @@
-"""What the server knows of a site while a study runs, and how it tells people."""
+"""What the server knows of sites and rounds while a study runs, and how it tells people."""
 
 from dataclasses import dataclass
 from typing import Any, Final
+
+from secure_sapefl.protocol.messages import Refusal
 
 UNHEARD: Final = "not heard of yet"
 SILENT: Final = "silent"
@@ -31,3 +33,16 @@ class Standing:
             "bytes_down": self.bytes_down,
             "seconds_since_heard": None if self.heard is None else now - self.heard,
         }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClosedRound:
+    """How a round went: no score and no weight."""
+
+    sent: int  # sites whose uploads came in time
+    seconds: float  # it was open; after a crash, since the server's new start
+    left_out: tuple[Refusal, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        left_out = [{"site": refusal.site, "reason": refusal.reason} for refusal in self.left_out]
+        return {"sent": self.sent, "seconds": self.seconds, "left_out": left_out}

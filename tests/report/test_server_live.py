@@ -1,6 +1,7 @@
 """The page of a study's server: what it publishes and nothing more, safe against what a site calls itself."""
 
 import copy
+import re
 
 import pytest
 
@@ -23,6 +24,10 @@ STATUS = {
     "digest": "ab" * 32,
     "rounds": 5,
     "closed": 2,
+    "history": [
+        {"sent": 2, "seconds": 61.0, "left_out": []},
+        {"sent": 1, "seconds": 0.5, "left_out": [{"site": "south", "reason": "did not answer before the deadline."}]},
+    ],
     "finished": False,
     "waiting_for": ["south"],
     "seconds_to_deadline": 12.5,
@@ -51,6 +56,17 @@ def test_the_page_shows_rounds_sites_and_bytes(source):
     assert ">1.23 MB</td>" in html
     assert "the tags do not fit" in html
     assert "--share: 40.0%" in html
+    assert "<title>Study heart · secure-sapefl server</title>" in html
+
+
+def test_rounds_come_newest_first_and_name_whom_they_left_out(source, status):
+    rounds = source.page().partition("<h3>Rounds</h3>")[2]
+    assert re.findall(r'<th scope="row" data-value="(\d)">', rounds) == ["2", "1"]
+    assert re.findall(r"<td>(.*?)</td>", rounds) == ["south: did not answer before the deadline.", "nobody"]
+    assert re.findall(r">([\d.]+ m?s)</td>", rounds) == ["500 ms", "61.0 s"]
+    assert re.findall(r"--share: ([\d.]+%)", rounds) == ["50.0%", "100.0%"]
+    status["history"] = []
+    assert "No round is closed yet." in source.page()
 
 
 def test_seconds_alone_are_no_news(source, status):
@@ -84,6 +100,7 @@ def test_a_name_cannot_become_markup(source, status):
     status["sites"][0]["site"] = "<script>alert(1)</script>"
     status["study"] = "<img src=x onerror=alert(1)>"
     status["sites"][1]["answer"] = "\x00<b>"
+    status["history"][1]["left_out"][0]["reason"] = "<b>why</b>"
     html = source.page()
     assert html.count("<script>") == 1
     assert "<img" not in html
@@ -111,4 +128,4 @@ def test_a_browser_sees_the_study_end(status, browse):
     with serve_server_live(read) as address:
         html = browse(address)
     assert ">The study is over.</p>" in html
-    assert html.count('<button type="button">') == 6
+    assert html.count('<button type="button">') == 10

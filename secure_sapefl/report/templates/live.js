@@ -43,7 +43,7 @@ const watch = async () => {
       show(new DOMParser().parseFromString(await text("."), "text/html"));
     }
   } catch {
-    live.textContent = "The run does not answer any more: it was stopped, or is over. This is its last state seen here.";
+    live.textContent = "No answer any more: it was stopped, or is over. This is the last state seen here; a new start has a new address.";
     return;
   }
   if (!live.dataset.revision.endsWith("over")) setTimeout(watch, 1000);

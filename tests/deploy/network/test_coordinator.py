@@ -192,6 +192,20 @@ def test_status_shows_who_is_in_and_nothing_that_depends_on_records(world: World
     assert not {"score", "weight", "weights"} & set(json.dumps(status).replace('"', " ").split())
 
 
+def test_how_rounds_went_is_remembered_by_a_restarted_server(world: World) -> None:
+    deployed = world(rounds=2)
+    deployed.start_all()
+    deployed.run("west", until=lambda server: server.round_index == 1)
+    (first,) = deployed.start_server().status()["history"]
+    assert first["sent"] == 3
+    assert first["seconds"] == deployed.file.round_deadline
+    assert [one["site"] for one in first["left_out"]] == ["west"]
+    assert "deadline" in first["left_out"][0]["reason"]
+    deployed.run()
+    assert [one["sent"] for one in deployed.server.status()["history"]] == [3, 4]
+    assert deployed.server.status()["history"][1]["left_out"] == []
+
+
 def test_old_models_are_removed_and_the_current_ones_kept(world: World) -> None:
     deployed = world(rounds=3)
     deployed.start_all()
