@@ -25,6 +25,7 @@ from sapefl_crypto import (
     Parameters,
 )
 from sapefl_crypto.frames import with_checksum
+from sapefl_crypto.tags import TagMaker
 
 ABOUT = {"study": "s", "round_index": 3}
 VECTOR = np.linspace(-1, 1, 20, dtype=np.float32)
@@ -66,6 +67,17 @@ def test_a_hostile_length_is_one_typed_error(key: CohortKey, length: int) -> Non
     lying = replace(honest, occasion=replace(honest.occasion, length=length))
     with pytest.raises(AggregateRejected):
         key.decrypt(Aggregate.from_bytes(lying.to_bytes()), **ABOUT)
+
+
+@pytest.mark.parametrize("place", [0, 3, 7])
+def test_a_residual_that_is_no_number_is_not_small(key: CohortKey, monkeypatch: pytest.MonkeyPatch, place: int) -> None:
+    """NaN is not above any tolerance; it must be below it."""
+    _, agg = sum_of(key, a=0.5)
+    residuals = np.zeros((1, 8))
+    residuals[0, place] = np.nan
+    monkeypatch.setattr(TagMaker, "residuals", lambda *_: residuals)
+    with pytest.raises(AggregateRejected, match="tags"):
+        key.decrypt(agg.finish(), **ABOUT)
 
 
 def test_the_policy_is_asked(key: CohortKey) -> None:

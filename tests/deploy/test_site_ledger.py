@@ -319,3 +319,17 @@ def test_reading_between_two_writes_is_consistent(written: Path, monkeypatch: py
 
     monkeypatch.setattr(site_ledger, "_bytes", meanwhile)
     assert len(LedgerFiles(written).read(SITE.public).entries) == 5
+
+
+def test_a_second_crash_at_the_same_place_does_no_harm_either(written: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Between a line and its head: who opens the ledger next signs what he found before he writes on."""
+
+    def die(self: SiteLedger, head: Head) -> None:
+        raise KeyboardInterrupt
+
+    for _ in range(2):
+        with SiteLedger(written, SITE) as ledger, monkeypatch.context() as patch:
+            patch.setattr(SiteLedger, "_sign", die)
+            with pytest.raises(KeyboardInterrupt):
+                ledger.append(Event(kind="stopped"))
+    assert events(written) == [*EVENTS, Event(kind="stopped"), Event(kind="stopped")]

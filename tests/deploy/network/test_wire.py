@@ -1,5 +1,6 @@
 """Letters: what goes in comes out; what was altered, moved, repeated or signed by somebody else does not."""
 
+import json
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
@@ -9,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sapefl_crypto import FrameRejected, SiteIdentity
+from sapefl_crypto.signing import sign_frame
 from secure_sapefl.deploy import parts as packing
 from secure_sapefl.deploy.wire import (
     ToServer,
@@ -159,3 +161,16 @@ def test_announced_lengths_cost_no_memory() -> None:
         packing.from_bytes((1).to_bytes(4, "big") + (2**62).to_bytes(8, "big"))
     with pytest.raises(FrameRejected, match="at most"):
         packing.from_bytes((2**32 - 1).to_bytes(4, "big"))
+
+
+def test_a_head_and_its_frame_must_name_the_same_round() -> None:
+    """Each is signed; together they must not say two things, whoever wrote them."""
+    head = {"round": 2, "pieces": [], "site": "north", "nonce": "n", "over": False, "outcomes": [], "invitation": None}
+    for said, read in ((2, True), (3, False)):
+        frame = sign_frame(COORDINATOR, json.dumps(head).encode(), study=STUDY, round_index=said, kind="server to site")
+        parts = (said.to_bytes(4, "big") + frame,)
+        if read:
+            assert read_to_site(parts, COORDINATOR.public, STUDY).round_index == 2
+        else:
+            with pytest.raises(FrameRejected, match="not the ones it signed"):
+                read_to_site(parts, COORDINATOR.public, STUDY)
