@@ -1,13 +1,16 @@
-"""One payment, one release: also when what is released is that there is none."""
+"""One payment, one release: whenever a site is killed, and also when what is released is that there is none."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from sapefl_crypto.errors import CryptoError
+from secure_sapefl.data.federation import Rows
+from secure_sapefl.deploy.parts import Parts
 from secure_sapefl.deploy.study_file import PrivacyTerms
-from secure_sapefl.deploy.wire import ToServer, read_to_server
+from secure_sapefl.deploy.wire import ToServer, read_to_server, read_to_site
 from secure_sapefl.protocol.messages import Refusal
 
 PRIVATE = PrivacyTerms(epsilon=8.0, delta=1e-4, noise="secure")
@@ -22,6 +25,24 @@ def unusable(state: Any, _: object) -> Any:
     return None, state.own, (Refusal("north", "Its own model is no good."),)
 
 
+def invited(deployed: Any) -> Parts:
+    """The letter that invites the first site to the open round."""
+    while True:
+        letter = deployed.server.next_letter(0)
+        if read_to_site(letter, deployed.file.coordinator_keys, deployed.file.wire_name).invitation is not None:
+            return letter
+        deployed.server.receive(0, deployed.agents["north"].answer(letter))
+
+
+def answer(deployed: Any, letter: Parts) -> ToServer:
+    parts = deployed.agents["north"].answer(letter)
+    return read_to_server(parts, deployed.file.keys_by_name, deployed.file.wire_name)
+
+
+def die(*_: object) -> None:
+    raise KeyboardInterrupt
+
+
 @pytest.mark.parametrize("fault", [too_large, unusable])
 @pytest.mark.parametrize("restarted", [False, True])
 def test_a_server_cannot_ask_until_the_noise_suits_it(
@@ -31,37 +52,92 @@ def test_a_server_cannot_ask_until_the_noise_suits_it(
     with new noise, on the payment for the first."""
     deployed = world(privacy=PRIVATE)
     deployed.start_all()
-    agent = deployed.agents["north"]
-    deployed.server.receive(0, agent.answer(deployed.server.next_letter(0)))
-    letter = deployed.server.next_letter(0)
-
-    def answer() -> ToServer:
-        parts = deployed.agents["north"].answer(letter)
-        return read_to_server(parts, deployed.file.keys_by_name, deployed.file.wire_name)
-
+    letter, agent = invited(deployed), deployed.agents["north"]
     with monkeypatch.context() as patch:
         patch.setattr(agent._site, "take_part", fault)
-        first = answer()
+        first = answer(deployed, letter)
     assert (first.upload, bool(first.declined)) == (None, True)
     (left,) = deployed.ledgers["north"].of("sent")
     assert (left.message, left.round_index, left.epsilon) == ("refusal", 0, agent.epsilon)
     if restarted:
         deployed.start_agent("north")
-    second = answer()
+    second = answer(deployed, letter)
     assert second.upload is None
     assert "answered before" in str(second.declined)
 
 
-def test_a_refusal_that_needed_no_record_is_not_final(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_refusal_that_needed_no_record_is_not_final(world: World) -> None:
     """An owner who raises the budget, or lifts a halt, can still take part in the round."""
     deployed = world(privacy=PRIVATE)
     deployed.start_all()
-    agent = deployed.agents["north"]
-    deployed.server.receive(0, agent.answer(deployed.server.next_letter(0)))
-    letter = deployed.server.next_letter(0)
-    halt = deployed.folder / "north" / "halted"
+    letter, halt = invited(deployed), deployed.folder / "north" / "halted"
     halt.write_text("for a while")
-    agent.answer(letter)
+    assert answer(deployed, letter).upload is None
     halt.unlink()
-    answered = read_to_server(agent.answer(letter), deployed.file.keys_by_name, deployed.file.wire_name)
-    assert answered.upload is not None
+    assert answer(deployed, letter).upload is not None
+
+
+def test_killed_once_the_ledger_says_sent_a_site_still_has_what_it_said(world: World) -> None:
+    deployed = world(privacy=PRIVATE)
+    deployed.start_all()
+    letter, ledger = invited(deployed), deployed.ledgers["north"]
+
+    class Deadly(type(ledger)):  # type: ignore[misc]
+        def append(self, event: Any) -> None:
+            super().append(event)
+            if event.kind == "sent":
+                raise KeyboardInterrupt
+
+    deployed.agents["north"]._ledger = deployed.ledgers["north"] = deadly = Deadly(ledger)
+    with pytest.raises(KeyboardInterrupt):
+        answer(deployed, letter)
+    deployed.ledgers["north"] = type(ledger)(deadly)
+    deployed.start_agent("north")
+    again = answer(deployed, letter)
+    assert again.upload is not None
+    first, second = deployed.ledgers["north"].of("sent")
+    assert (first.digest, second.note) == (second.digest, "the same bytes again")
+
+
+def test_killed_before_the_upload_is_kept_a_site_does_not_send_last_rounds_again(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    deployed = world(privacy=PRIVATE)
+    deployed.start_all()
+    deployed.run(until=lambda server: server.round_index == 1)
+    letter = invited(deployed)
+    with monkeypatch.context() as patch:
+        patch.setattr("secure_sapefl.deploy.agent.write_private", die)
+        with pytest.raises(KeyboardInterrupt):
+            answer(deployed, letter)
+    spent = deployed.agents["north"].epsilon
+    again = deployed.start_agent("north")
+    upload = answer(deployed, letter).upload
+    assert upload is not None
+    assert upload.round_index == 1
+    assert again.epsilon == spent
+
+
+def test_what_was_sent_and_is_lost_is_not_made_again_by_the_same_process(world: World) -> None:
+    deployed = world(privacy=PRIVATE)
+    deployed.start_all()
+    letter = invited(deployed)
+    assert answer(deployed, letter).upload is not None
+    (deployed.folder / "north" / "upload").unlink()
+    assert "answered before" in str(answer(deployed, letter).declined)
+
+
+def test_with_other_rows_after_a_crash_the_round_is_paid_anew(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The noise that was paid for is not the noise that these rows need."""
+    deployed = world(privacy=PRIVATE)
+    deployed.start_all()
+    letter, agent = invited(deployed), deployed.agents["north"]
+    with monkeypatch.context() as patch:
+        patch.setattr(agent._site, "take_part", die)
+        with pytest.raises(KeyboardInterrupt):
+            answer(deployed, letter)
+    rows = deployed.rows["north"]
+    deployed.rows["north"] = replace(rows, train=Rows(rows.train.X[:-4], rows.train.y[:-4]))
+    again = deployed.start_agent("north")
+    assert answer(deployed, letter).upload is not None
+    assert again.epsilon > agent.epsilon

@@ -174,3 +174,12 @@ def test_a_head_and_its_frame_must_name_the_same_round() -> None:
         else:
             with pytest.raises(FrameRejected, match="not the ones it signed"):
                 read_to_site(parts, COORDINATOR.public, STUDY)
+
+
+def test_a_letter_has_a_direction_even_where_one_party_is_both() -> None:
+    """A coordinator that is a site too signs both kinds with one key; neither passes for the other."""
+    both = {"coordinator": COORDINATOR.public}
+    with pytest.raises(FrameRejected, match="signature does not hold"):
+        read_to_server(write_to_site(to_site(), COORDINATOR, STUDY), both, STUDY)
+    with pytest.raises(FrameRejected, match="signature does not hold"):
+        read_to_site(write_to_server(to_server(), COORDINATOR, STUDY), COORDINATOR.public, STUDY)
