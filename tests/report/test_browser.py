@@ -38,7 +38,7 @@ def sites(html):
 def test_the_script_is_allowed_by_the_policy(dom):
     html = dom()
     assert html.count('<button type="button">') == 5
-    assert '<div class="tools" data-for="run-1-sites">' in html
+    assert '<label class="scripted">' in html  # no longer hidden
 
 
 def test_foreign_script_is_not(dom):
@@ -59,10 +59,28 @@ def test_sorting_down(dom):
 
 def test_filtering_by_name_and_by_verdict(dom):
     typed = """const tools = document.querySelector('.tools');
+        tools.querySelector('[value=lost]').click();
         tools.querySelector('input').value = 'E';
-        tools.querySelector('select').value = 'lost';
         tools.dispatchEvent(new Event('input'));"""
-    assert sites(dom(typed)) == ["Cleo"]
+    html = dom(typed)
+    assert sites(html) == ["Bert", "Cleo"]  # by the script; by the style sheet also Bert, who did not lose
+    assert "1 of 3 sites" in html
+
+
+def test_without_script_it_still_filters_by_verdict(dom):
+    """A frame that may not run script, and in it a click as a reader would make it."""
+    click = """document.body.insertAdjacentHTML('beforeend', '<p id=left></p>');
+        const frame = document.createElement('iframe');
+        frame.sandbox = 'allow-same-origin';
+        frame.srcdoc = document.documentElement.outerHTML;
+        frame.onload = () => {
+          const page = frame.contentDocument;
+          page.querySelector('[value=lost]').click();
+          const rows = [...page.querySelectorAll('#run-1-sites tbody tr')].filter((row) => row.getClientRects().length);
+          document.getElementById('left').textContent = rows.map((row) => row.cells[0].textContent).join();
+        };
+        document.body.append(frame);"""
+    assert '<p id="left">Cleo</p>' in dom(click)
 
 
 @pytest.fixture

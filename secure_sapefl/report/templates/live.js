@@ -1,11 +1,12 @@
 /* While the run goes on: ask for news every second, and put a new page in the place of the old one. */
 const live = document.getElementById("live");
 const sortKey = (table) => [...table.tHead.rows[0].cells].map((header) => header.getAttribute("aria-sort"));
-const fields = () => [...document.querySelectorAll(".tools input, .tools select")];
+const fields = () => [...document.querySelectorAll(".tools input")];
+const kept = (field) => (field.type === "radio" ? "checked" : "value");
 const state = () => ({
   open: [...document.querySelectorAll("details")].map((details) => details.open),
   sorted: [...document.querySelectorAll("table.sortable")].map(sortKey),
-  typed: fields().map((field) => field.value),
+  typed: fields().map((field) => field[kept(field)]),
   focus: fields().indexOf(document.activeElement),
 });
 const restore = ({ open, sorted, typed, focus }) => {
@@ -17,7 +18,7 @@ const restore = ({ open, sorted, typed, focus }) => {
     if (button && sorted[i][column] === "descending") button.click();
   });
   fields().forEach((field, i) => {
-    field.value = typed[i] ?? "";
+    field[kept(field)] = typed[i] ?? field[kept(field)];
     field.dispatchEvent(new Event("input", { bubbles: true }));
   });
   if (focus >= 0) fields()[focus].focus({ preventScroll: true });

@@ -1,5 +1,5 @@
 "use strict";
-/* Sorting and filtering; everything else on the page works without this. */
+/* Sorting, and finding sites by name; everything else on the page works without this, also filtering by verdict. */
 const value = (row, column, kind) => {
   const cell = row.cells[column];
   return kind === "number" ? parseFloat(cell.dataset.value) : cell.textContent.trim();
@@ -30,18 +30,15 @@ const prepareTables = () => {
   }
   for (const tools of document.querySelectorAll(".tools")) {
     const rows = [...document.getElementById(tools.dataset.for).tBodies[0].rows];
-    const [search, choice] = [tools.querySelector("input"), tools.querySelector("select")];
+    const search = tools.querySelector("input[type=search]");
     const filter = () => {
       const wanted = search.value.trim().toLowerCase();
-      const verdict = choice ? choice.value : "";
-      for (const row of rows) {
-        const named = row.cells[0].textContent.toLowerCase().includes(wanted);
-        row.hidden = !named || (verdict !== "" && row.dataset.verdict !== verdict);
-      }
-      tools.querySelector("output").value = `${rows.filter((row) => !row.hidden).length} of ${rows.length} sites`;
+      for (const row of rows) row.hidden = !row.cells[0].textContent.toLowerCase().includes(wanted);
+      const shown = rows.filter((row) => row.getClientRects().length).length;
+      tools.querySelector("output").value = `${shown} of ${rows.length} sites`;
     };
     tools.addEventListener("input", filter);
-    tools.hidden = false;
+    for (const part of tools.querySelectorAll(".scripted")) part.hidden = false;
     filter();
   }
 };
