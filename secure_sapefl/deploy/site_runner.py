@@ -2,7 +2,6 @@
 
 import json
 import os
-import pwd
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -12,16 +11,16 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
-from sapefl_crypto.certificates import make_node_key
 from sapefl_crypto.secret import Secret
 from secure_sapefl.deploy.agent import Agent
 from secure_sapefl.deploy.agent_socket import AgentSocket
 from secure_sapefl.deploy.consent import require_approved
 from secure_sapefl.deploy.files import write_private
-from secure_sapefl.deploy.flower import Child, Tls, free_port, supernode_command
+from secure_sapefl.deploy.flower import Child, Tls
 from secure_sapefl.deploy.ledger_lines import Event
 from secure_sapefl.deploy.parts import Parts
 from secure_sapefl.deploy.privacy_store import StudyStore
+from secure_sapefl.deploy.relay import RelayFolder, RelayUser
 from secure_sapefl.deploy.site_data import load_site
 from secure_sapefl.deploy.site_home import SiteHome
 from secure_sapefl.deploy.site_ledger import LedgerFiles, SiteLedger
@@ -29,7 +28,6 @@ from secure_sapefl.deploy.site_state import SiteState
 from secure_sapefl.deploy.study_file import StudyFile, read_study
 from secure_sapefl.deploy.study_site import StudySite
 from secure_sapefl.deploy.study_terms import StudyTerms
-from secure_sapefl.errors import BadInput, OutputFailed
 
 _POLL_SECONDS: Final = 0.5
 _GRACE_SECONDS: Final = 10.0  # for the relay to carry the last answer away
@@ -44,30 +42,6 @@ class SiteSettings:
     tls: Tls | None
     relay_user: str | None = None
     resume_after_rejection: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class RelayUser:
-    """Whom the relay runs as: another user where one is named, else this one."""
-
-    uid: int | None = None
-    gid: int | None = None
-
-    @classmethod
-    def named(cls, name: str | None) -> "RelayUser":
-        if name is None:
-            return cls()
-        try:
-            found = pwd.getpwnam(name)
-        except KeyError:
-            raise BadInput(f"There is no user {name!r} here to run the relay as; make one, or leave it out.") from None
-        if os.geteuid() != 0:
-            raise BadInput("Only root can start the relay as another user; see the systemd units for another way.")
-        return cls(found.pw_uid, found.pw_gid)
-
-    def give(self, path: Path) -> None:
-        if self.uid is not None and self.gid is not None:
-            os.chown(path, self.uid, self.gid)
 
 
 @dataclass(slots=True)
@@ -118,8 +92,8 @@ def run_site(settings: SiteSettings, passphrase: Secret | None, stopped: Callabl
     require_approved(home, terms)
     if _was_over(home, file):
         return
-    user = RelayUser.named(settings.relay_user)
-    _prepare_run_folder(settings.run, user)
+    near = RelayFolder(settings.run, RelayUser.named(settings.relay_user))
+    near.prepare()
     identity = home.identity(passphrase)
     with SiteLedger(home.ledger_path, identity) as ledger, _study_site(terms, home, passphrase) as site:
         folder = home.study_folder(file.digest)
@@ -128,9 +102,9 @@ def run_site(settings: SiteSettings, passphrase: Secret | None, stopped: Callabl
             (folder / "halted").unlink()
         ledger.append(Event(kind="started", study=file.digest, note=f"server {settings.server}"))
         agent = Agent(terms, site, identity, ledger, folder, _rounds_sent(home, file))
-        relay = _relay(settings, user)
+        relay = near.relay(settings.server, settings.tls)
         running = RunningSite(file, agent, relay, folder / "status.json")
-        _serve(running, AgentSocket(_socket(settings.run), user.gid), stopped)
+        _serve(running, AgentSocket(near.socket, near.user.gid), stopped)
         ledger.append(Event(kind="stopped", study=file.digest, note="the study is over" if agent.over else ""))
 
 
@@ -190,35 +164,3 @@ def _rounds_sent(home: SiteHome, file: StudyFile) -> frozenset[int]:
         for event in events
         if event.kind == "sent" and event.study == file.digest and event.round_index is not None
     )
-
-
-def _relay(settings: SiteSettings, user: RelayUser) -> Child:
-    node_key = None if settings.tls is None else node_key_of(settings.run, user)
-    command = supernode_command(settings.server, free_port(), _socket(settings.run), settings.tls, node_key)
-    flower = settings.run / "flower"
-    return Child(command, flower, settings.run / "relay.log", user=user.uid, group=user.gid)
-
-
-def node_key_of(run: Path, user: RelayUser) -> Path:
-    """The relay's own key, made once; its public half, beside it, is for the coordinator to admit."""
-    path = run / "node.key"
-    if not path.exists():
-        make_node_key(path)
-        user.give(path)
-    return path
-
-
-def _socket(run: Path) -> Path:
-    return run.absolute() / "agent.sock"
-
-
-def _prepare_run_folder(run: Path, user: RelayUser) -> None:
-    """Others than the relay's group do not even see the socket."""
-    try:
-        (run / "flower").mkdir(mode=0o700, parents=True, exist_ok=True)
-        run.chmod(0o700 if user.gid is None else 0o710)
-        if user.gid is not None:
-            os.chown(run, -1, user.gid)
-        user.give(run / "flower")
-    except OSError as error:
-        raise OutputFailed(f"{run} cannot be made ready for the relay: {error.strerror}.") from None
