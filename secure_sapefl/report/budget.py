@@ -20,6 +20,7 @@ _LABELS = {
     "clip": "Largest gradient of one record",
     "generator": "Noise drawn from",
     "metrics": "Accuracy and AUC on this page",
+    "preparation_covered": "The way rows are prepared is covered",
 }
 
 
@@ -65,4 +66,11 @@ def _facts(recorded: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
 
 
 def _short(value: object) -> str:
-    return formats.NOTHING if value is None else f"{value:.4g}" if isinstance(value, float) else str(value)
+    match value:
+        case None:
+            return formats.NOTHING
+        case bool():
+            return "yes" if value else "no"
+        case float():
+            return f"{value:.4g}"
+    return str(value)

@@ -72,3 +72,9 @@ def test_more_rounds_spend_more():
     first, second = (summary["epsilon_max"] for summary in summaries)
     assert 0 < first < second <= 4
     assert math.isfinite(second)
+
+
+@pytest.mark.parametrize(("covered", "said"), [(True, "yes"), (False, "no")])
+def test_whether_preparing_rows_is_covered_is_said_in_words(make_run, covered, said):
+    facts = dict(budget_of(make_run(privacy={"epsilon_max": 1.0, "preparation_covered": covered})).facts)
+    assert facts["The way rows are prepared is covered"] == said
