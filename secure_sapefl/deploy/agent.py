@@ -34,6 +34,7 @@ from secure_sapefl.protocol.messages import Invitation, Refusal, RoundOutcome, R
 
 _log = logging.getLogger(__name__)
 _OWN_RULES: Final = ("minimum cohort", "effective cohort", "maximum share")
+_UNFIT: Final = "training gave numbers that the study's parameters do not carry; the site's log says more."
 _MOST_REFUSALS: Final = 100  # on record for a start of the agent: noise at the socket must not fill the disk
 
 
@@ -134,8 +135,11 @@ class Agent:
 
     def _reject(self, index: int, error: AggregateRejected) -> None:
         """A sum this site finds too small for its own rules costs it a step. One that is not what the server claims
-        ends its part in the study, until its owner decides otherwise."""
-        self._rejected = f"round {index}: {error}"
+        ends its part in the study, until its owner decides otherwise.
+
+        The server is told which check failed. By how much follows from a decryption, which is for key holders only.
+        """
+        self._rejected = f"round {index}: the check of {error.check} failed; the site's ledger says more."
         _log.error("an aggregate was rejected: %s", error, extra={"round": index, "site": self._site.name})
         if error.check not in _OWN_RULES:
             write_private(self._halted_path, self._rejected.encode())
@@ -186,7 +190,8 @@ class Agent:
         try:
             upload, own, refusals = self._site.take_part(self.state, invitation)
         except CryptoError as error:  # for instance an update outside the study's bound
-            return None, self._decline_for_good(index, str(error))
+            _log.warning(str(error), extra={"round": index, "site": self._site.name})
+            return None, self._decline_for_good(index, _UNFIT)
         self._warn(index, refusals)
         if upload is None:
             return None, self._decline_for_good(index, "; ".join(refusal.reason for refusal in refusals))

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from sapefl_crypto.errors import CryptoError
+from sapefl_crypto.errors import AggregateRejected, CryptoError, ValueRejected
 from secure_sapefl.data.federation import Rows
 from secure_sapefl.deploy.parts import Parts
 from secure_sapefl.deploy.study_file import PrivacyTerms
@@ -141,3 +141,36 @@ def test_with_other_rows_after_a_crash_the_round_is_paid_anew(world: World, monk
     again = deployed.start_agent("north")
     assert answer(deployed, letter).upload is not None
     assert again.epsilon > agent.epsilon
+
+
+def test_a_refusal_says_no_number_of_the_update(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The server is not to read updates: not their largest value either."""
+    deployed = world()
+    deployed.start_all()
+    letter, agent = invited(deployed), deployed.agents["north"]
+
+    def reaches(*_: object) -> Any:
+        raise ValueRejected("The vector reaches 123.456; this cohort's parameters allow values up to 8.")
+
+    monkeypatch.setattr(agent._site, "take_part", reaches)
+    said = b"".join(agent.answer(letter))
+    assert b"parameters" in said
+    assert b"123" not in said
+
+
+def test_a_rejection_says_which_check_failed_and_not_by_how_much(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A residual is made from a decryption; a server that learns it learns about the noise, and about the tags' key."""
+    deployed = world()
+    deployed.start_all()
+    deployed.run(until=lambda server: server.round_index == 1)
+    letter, agent = deployed.server.next_letter(0), deployed.agents["north"]
+
+    def off(*_: object) -> Any:
+        raise AggregateRejected("tags", "Round 0, chunk 2: off by 4.7e-03, allowed 1.1e-09.")
+
+    monkeypatch.setattr(agent._site, "absorb", off)
+    first, again = b"".join(agent.answer(letter)), b"".join(agent.answer(letter))
+    for said in (first, again, str(agent.halted).encode()):
+        assert b"tags" in said
+        assert b"4.7e-03" not in said
+    assert any("4.7e-03" in event.note for event in deployed.ledgers["north"]), "its owner is told"
