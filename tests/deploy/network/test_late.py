@@ -89,12 +89,14 @@ def test_a_site_that_took_part_is_sent_no_models_at_the_end(world: World) -> Non
     deployed = world(rounds=1)
     deployed.start_all()
     deployed.run("west", until=closed(1))
-    deployed.post("north", 0)  # the outcome, and with it the end
-    before = deployed.agents["north"].state
-    assert before.over
-    deployed.run()
-    assert not deployed.ledgers["north"].of("received")
-    assert deployed.agents["north"].state is before
+    letter, agent = deployed.server.next_letter(0), deployed.agents["north"]
+    content = read_to_site(letter, deployed.coordinator_identity.public, deployed.file.wire_name)
+    assert content.over
+    assert content.invitation is None
+    before = agent.state.own["theta_personal"]
+    agent.answer(letter)
+    assert agent.over
+    assert torch.equal(agent.state.own["theta_personal"], before)
 
 
 @pytest.fixture
