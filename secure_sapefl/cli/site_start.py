@@ -33,6 +33,8 @@ def start(
 ) -> None:
     """Take part in an approved study until it is over. Started again after a crash, it goes on where it was.
 
+    Started late, it is given what it missed; after the last round it still gets a model of its own, and sends nothing.
+
     Examples:
 
     `secure-sapefl site start --study study.toml --server study.example.org:9092 --ca ca.pem`
