@@ -30,6 +30,7 @@ from secure_sapefl.metrics import Scores
 from secure_sapefl.protocol.answer import Answer, protect
 from secure_sapefl.protocol.codec import Codec
 from secure_sapefl.protocol.messages import Invitation, Refusal, SealedModel, SiteId
+from secure_sapefl.protocol.server import invitation_to
 from secure_sapefl.protocol.site import open_peers, run_round
 from secure_sapefl.protocol.study import Study
 from secure_sapefl.stopwatch import Stopwatch
@@ -117,12 +118,10 @@ class LateSites:
         """As the server would address them: a late site stands behind the study's roster."""
         roster = self._study.sites
         candidates = tuple(c for c, name in enumerate(roster) if name in relayed)
-        found = []
-        for place, name in enumerate(self._sites.names, start=len(roster)):
-            peers = [roster[j] for j in self._study.peers_of(place, self._round, candidates)]
-            models = tuple(relayed[peer] for peer in peers)
-            found.append(Invitation(site=name, round_index=self._round, peers=tuple(peers), models=models))
-        return found
+        return [
+            invitation_to(name, place, self._round, self._study, candidates, relayed)
+            for place, name in enumerate(self._sites.names, start=len(roster))
+        ]
 
     def _joined(
         self,

@@ -4,7 +4,7 @@ The class has no method that could decrypt and is given nothing to decrypt with:
 `sapefl_crypto.Aggregator`, which is built from public parameters.
 """
 
-from collections.abc import Callable, Iterable, MutableMapping
+from collections.abc import Callable, Iterable, Mapping, MutableMapping
 
 from sapefl_crypto.errors import FrameRejected
 from secure_sapefl.protocol.codec import Adder
@@ -17,6 +17,20 @@ AdderFactory = Callable[[int], Adder]
 """A fresh adder for a round."""
 
 Models = MutableMapping[SiteId, SealedModel]
+
+
+def invitation_to(
+    site: SiteId,
+    place: int,
+    round_index: int,
+    study: Study,
+    candidates: tuple[int, ...],
+    models: Mapping[SiteId, SealedModel],
+) -> Invitation:
+    """With the models of the site's peers, drawn from ``candidates``. ``place`` is its own on the roster, or behind."""
+    peers = tuple(study.sites[j] for j in study.peers_of(place, round_index, candidates))
+    relayed = tuple(models[name] for name in peers if name in models)
+    return Invitation(site=site, round_index=round_index, peers=peers, models=relayed)
 
 
 class Server:
@@ -59,14 +73,7 @@ class Server:
         return tuple(c for c in places if self._study.sites[c] in self._models)
 
     def _addressed(self, site: SiteId, round_index: int, candidates: tuple[int, ...]) -> Invitation:
-        own = self._study.sites.index(site)
-        peers = [self._study.sites[j] for j in self._study.peers_of(own, round_index, candidates)]
-        return Invitation(
-            site=site,
-            round_index=round_index,
-            peers=tuple(peers),
-            models=tuple(self._models[name] for name in peers if name in self._models),
-        )
+        return invitation_to(site, self._study.sites.index(site), round_index, self._study, candidates, self._models)
 
     @property
     def contributors(self) -> tuple[SiteId, ...]:
