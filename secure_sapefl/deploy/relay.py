@@ -80,7 +80,7 @@ class RelayFolder:
         copy = self.path / "ca.pem"
         try:
             copy.write_bytes(ca.read_bytes())
+            copy.chmod(0o644)
         except OSError as error:
             raise BadInput(f"The authority {ca} cannot be read or copied to {copy}: {error.strerror}.") from None
-        self.user.give(copy)
         return copy

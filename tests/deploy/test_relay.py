@@ -75,8 +75,10 @@ def test_another_user_gets_its_own_files_and_no_more(tmp_path: Path) -> None:
     folder = RelayFolder(tmp_path / "run", user)
     folder.prepare()
     (tmp_path / "ca.pem").write_text("authority")
+    (tmp_path / "ca.pem").chmod(0o600)
     folder.relay("h:1", Tls(ca=tmp_path / "ca.pem"))
     status = folder.path.stat()
     assert (status.st_uid, status.st_gid, mode(folder.path)) == (0, user.gid, 0o710)
     owners = {path.name: path.stat().st_uid for path in folder.path.iterdir()}
-    assert owners == {"flower": user.uid, "node.key": user.uid, "ca.pem": user.uid, "node.key.pub": 0}
+    assert owners == {"flower": user.uid, "node.key": user.uid, "ca.pem": 0, "node.key.pub": 0}
+    assert mode(folder.path / "ca.pem") == 0o644
