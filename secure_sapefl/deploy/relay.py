@@ -72,7 +72,7 @@ class RelayFolder:
         path = self.path / "node.key"
         if not path.exists():
             make_node_key(path)
-            self.user.give(path)
+        self.user.give(path)
         return path
 
     def _authority(self, ca: Path) -> Path:

@@ -77,6 +77,8 @@ def test_another_user_gets_its_own_files_and_no_more(tmp_path: Path) -> None:
     (tmp_path / "ca.pem").write_text("authority")
     (tmp_path / "ca.pem").chmod(0o600)
     folder.relay("h:1", Tls(ca=tmp_path / "ca.pem"))
+    os.chown(folder.path / "node.key", 0, 0)  # as some supervisors do with what lies in a service's folder
+    folder.relay("h:1", Tls(ca=tmp_path / "ca.pem"))
     status = folder.path.stat()
     assert (status.st_uid, status.st_gid, mode(folder.path)) == (0, user.gid, 0o710)
     owners = {path.name: path.stat().st_uid for path in folder.path.iterdir()}
