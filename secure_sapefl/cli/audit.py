@@ -91,7 +91,9 @@ def _stages(total: int, quiet: bool) -> Iterator[Callable[[str], None]]:
 
 def _show(findings: "Findings", run: Path) -> None:
     console = Console()
-    table = Table("party", "membership: AUC, found at 1 % false alarms", "rows rebuilt", "learnt from scores, sizes, times")
+    table = Table(
+        "party", "membership: AUC, found at 1 % false alarms", "rows rebuilt", "learnt from scores, sizes, times"
+    )
     for party in findings.parties:
         table.add_row(party.name, _membership(party), _rebuilt(party), _learnt(party))
     console.print(table)
