@@ -94,15 +94,20 @@ def look_up(advisories: Iterable[Mapping[str, Any]], names: Iterable[str]) -> st
         for affected in advisory.get("affected", ()) if "withdrawn" not in advisory else ():
             entry = found.get(canonicalize_name(affected.get("package", {}).get("name", "")))
             if entry is not None and _affects(affected, entry["version"]):
-                fixed = [e["fixed"] for r in affected.get("ranges", ()) for e in r["events"] if "fixed" in e]
+                fixed = [event["fixed"] for events in _ranges(affected) for event in events if "fixed" in event]
                 entry["vulns"].append({"id": advisory["id"], "fix_versions": fixed})
     return json.dumps({"dependencies": list(found.values())})
 
 
 def _affects(affected: Mapping[str, Any], version: str) -> bool:
-    """As OSV defines it: by enumeration, or within a range of versions; ranges of commits say nothing here."""
-    ranges = [one["events"] for one in affected.get("ranges", ()) if one["type"] == "ECOSYSTEM"]
-    return version in affected.get("versions", ()) or any(_within(events, Version(version)) for events in ranges)
+    """As OSV defines it: by enumeration, or within a range."""
+    listed = version in affected.get("versions", ())
+    return listed or any(_within(events, Version(version)) for events in _ranges(affected))
+
+
+def _ranges(affected: Mapping[str, Any]) -> list[list[dict[str, str]]]:
+    """Of versions; ranges of commits say nothing here."""
+    return [one["events"] for one in affected.get("ranges", ()) if one["type"] == "ECOSYSTEM"]
 
 
 def _within(events: list[dict[str, str]], version: Version) -> bool:

@@ -120,8 +120,11 @@ def test_an_export_is_read_as_osv_defines_it(record, vulnerable):
 
 
 def test_a_commit_range_says_nothing_of_versions():
-    record = advisory("a", {"introduced": "0"})
-    record["affected"][0]["ranges"][0]["type"] = "GIT"
+    record = advisory("a", {"introduced": "0"}, {"fixed": "3"})
+    commits = {"type": "GIT", "events": [{"introduced": "0"}, {"fixed": "f09c261"}]}
+    record["affected"][0]["ranges"].append(commits)
+    assert check_deps.verdict(check_deps.look_up([record], ["a==1"])).vulnerable == ("a 1: PYSEC-2, fixed in 3",)
+    record["affected"][0]["ranges"] = [commits]
     assert not check_deps.verdict(check_deps.look_up([record], ["a==1"])).vulnerable
 
 
