@@ -9,14 +9,14 @@ import logging
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Final, Protocol
+from typing import Final
 
 from torch import Tensor
 
 from sapefl_crypto.errors import AggregateRejected, CryptoError, FrameRejected
 from sapefl_crypto.identity import SiteIdentity
+from secure_sapefl.deploy.diary import Diary, Ledger
 from secure_sapefl.deploy.files import write_private
-from secure_sapefl.deploy.ledger_lines import Entry, Event
 from secure_sapefl.deploy.parts import Parts, from_bytes, to_bytes
 from secure_sapefl.deploy.site_state import SiteState
 from secure_sapefl.deploy.study_site import StudySite
@@ -24,7 +24,6 @@ from secure_sapefl.deploy.study_terms import StudyTerms
 from secure_sapefl.deploy.wire import (
     ToServer,
     ToSite,
-    parts_digest,
     read_to_site,
     upload_of,
     upload_parts,
@@ -35,13 +34,6 @@ from secure_sapefl.protocol.messages import Invitation, Refusal, RoundOutcome, R
 _log = logging.getLogger(__name__)
 _OWN_RULES: Final = ("minimum cohort", "effective cohort", "maximum share")
 _UNFIT: Final = "training gave numbers that the study's parameters do not carry; the site's log says more."
-_MOST_REFUSALS: Final = 100  # on record for a start of the agent: noise at the socket must not fill the disk
-
-
-class Ledger(Protocol):
-    """What the agent needs of `SiteLedger`."""
-
-    def append(self, event: Event) -> Entry: ...
 
 
 class Agent:
@@ -56,12 +48,11 @@ class Agent:
         folder: Path,
         sent_before: frozenset[int] = frozenset(),
     ) -> None:
-        self._terms, self._site, self._identity, self._ledger = terms, site, identity, ledger
+        self._terms, self._site, self._identity = terms, site, identity
+        self._diary = Diary(ledger, study=terms.file.digest, site=site.name, sent_before=sent_before)
         self._state_path, self._upload_path, self._halted_path = (
             folder / name for name in ("state.npz", "upload", "halted")
         )
-        self._sent = set(sent_before)
-        self.refused_letters = 0
         self._rejected: str | None = None
         self.state = site.load_state(self._state_path)
 
@@ -70,7 +61,7 @@ class Agent:
         try:
             letter = self._read(parts)
         except FrameRejected as error:
-            self._refuse_letter(str(error))
+            self._diary.refused_letter(str(error))
             raise
         for outcome in letter.outcomes:
             if outcome.round_index == self.state.absorbed + 1:
@@ -101,12 +92,9 @@ class Agent:
             raise FrameRejected(f"{who}: an invitation to a round that is over; perhaps a replay.")
         return letter
 
-    def _refuse_letter(self, reason: str) -> None:
-        _log.warning(reason, extra={"site": self._site.name})
-        self.refused_letters += 1
-        if self.refused_letters <= _MOST_REFUSALS:
-            last = " Further ones are only counted." if self.refused_letters == _MOST_REFUSALS else ""
-            self._record(Event(kind="refused", study=self._digest, message="letter", note=reason + last))
+    @property
+    def refused_letters(self) -> int:
+        return self._diary.refused_letters
 
     @property
     def epsilon(self) -> float | None:
@@ -119,18 +107,14 @@ class Agent:
     def _absorb(self, outcome: RoundOutcome) -> None:
         """Use the aggregate if it holds; otherwise keep the old model, and say so."""
         index, sent = outcome.round_index, self._stored(outcome.round_index)
-        size, digest = outcome.size, parts_digest((outcome.aggregate or b"",))
-        received = Event(
-            kind="checked", study=self._digest, round_index=index, message="aggregate", size=size, digest=digest
-        )
         try:
             theta = self._site.absorb(self.state, outcome, sent)
         except AggregateRejected as error:
-            self._record(replace(received, kind="refused", checks={error.check: False}, note=str(error)))
+            self._diary.checked(outcome, error)
             self._reject(index, error)
             theta = self.state.theta_global
         else:
-            self._record(replace(received, checks={"claim and tags": True} if outcome.aggregate else {}))
+            self._diary.checked(outcome)
         self._keep(replace(self.state, absorbed=index, theta_global=theta))
 
     def _reject(self, index: int, error: AggregateRejected) -> None:
@@ -171,7 +155,7 @@ class Agent:
         own = file.index(self._site.name)
         if index >= file.rounds or own not in study.cohort(index):
             return f"not drawn for round {index} by the study's own seed."
-        if index in self._sent:
+        if index in self._diary.sent_rounds:
             return f"round {index} was answered before, and the answer is not on disk any more."
         return self._strangers(invitation)
 
@@ -213,43 +197,17 @@ class Agent:
 
     def _send(self, upload: RoundUpload, *, again: bool) -> None:
         """Enter the upload in the ledger. If this returns, it may leave."""
-        parts = upload_parts(upload)
-        self._record(
-            Event(
-                kind="sent",
-                study=self._digest,
-                round_index=upload.round_index,
-                message="round upload",
-                size=sum(map(len, parts)),
-                digest=parts_digest(parts),
-                epsilon=self.epsilon,
-                note="the same bytes again" if again else "",
-            )
-        )
-        self._sent.add(upload.round_index)
+        note = "the same bytes again" if again else ""
+        self._diary.sent(upload.round_index, "round upload", upload_parts(upload), self.epsilon, note)
 
     def _decline_for_good(self, index: int, reason: str) -> str:
         """A refusal that came of the records is a release too, paid for as the upload would have been. Asked again, the
         site must not try its luck again on the same payment."""
-        said = reason.encode()
-        self._record(
-            Event(
-                kind="sent",
-                study=self._digest,
-                round_index=index,
-                message="refusal",
-                size=len(said),
-                digest=parts_digest((said,)),
-                epsilon=self.epsilon,
-            )
-        )
-        self._sent.add(index)
+        self._diary.sent(index, "refusal", (reason.encode(),), self.epsilon)
         return self._decline(index, reason)
 
     def _decline(self, index: int, reason: str) -> str:
-        event = Event(kind="refused", study=self._digest, round_index=index, message="invitation", note=reason)
-        self._record(event)
-        _log.warning(reason, extra={"round": index, "site": self._site.name})
+        self._diary.declined(index, reason)
         return reason
 
     def _warn(self, index: int, refusals: Iterable[Refusal]) -> None:
@@ -278,17 +236,7 @@ class Agent:
             return self._site.late_start(self.state)
         own, refusals = self._site.join_late(self.state, invitation)
         self._warn(index, refusals)
-        self._record(
-            Event(
-                kind="received",
-                study=self._digest,
-                round_index=index,
-                message="peers' models",
-                size=invitation.size,
-                digest=parts_digest(tuple(model.blob for model in invitation.models)),
-                note="for a round of its own after the last one, of which nothing leaves",
-            )
-        )
+        self._diary.received(invitation, "for a round of its own after the last one, of which nothing leaves")
         return own
 
     # keeping
@@ -302,10 +250,3 @@ class Agent:
     def _keep(self, state: SiteState) -> None:
         state.save(self._state_path)
         self.state = state
-
-    def _record(self, event: Event) -> None:
-        self._ledger.append(event)
-
-    @property
-    def _digest(self) -> str:
-        return self._terms.file.digest

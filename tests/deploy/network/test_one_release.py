@@ -88,7 +88,8 @@ def test_killed_once_the_ledger_says_sent_a_site_still_has_what_it_said(world: W
             if event.kind == "sent":
                 raise KeyboardInterrupt
 
-    deployed.agents["north"]._ledger = deployed.ledgers["north"] = deadly = Deadly(ledger)
+    deployed.ledgers["north"] = deadly = Deadly(ledger)
+    deployed.start_agent("north")
     with pytest.raises(KeyboardInterrupt):
         answer(deployed, letter)
     deployed.ledgers["north"] = type(ledger)(deadly)
