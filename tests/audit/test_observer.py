@@ -43,7 +43,7 @@ def receive(connection: socket.socket, count: int) -> bytes:
 def test_every_byte_arrives_and_is_remembered_by_direction(server: int) -> None:
     with Tap("127.0.0.1", server) as tap:
         for word in (b"north", b"x" * 100_000):
-            with socket.create_connection(("127.0.0.1", tap.port)) as site:
+            with socket.create_connection(("127.0.0.1", tap.port), timeout=30) as site:
                 site.sendall(word)
                 assert receive(site, 2 * len(word)) == 2 * word
     by_direction = {upward: sum(p.size for p in tap.passings if p.upward is upward) for upward in (True, False)}
@@ -54,7 +54,7 @@ def test_every_byte_arrives_and_is_remembered_by_direction(server: int) -> None:
 
 
 def test_the_end_of_a_line_is_passed_on(server: int) -> None:
-    with Tap("127.0.0.1", server) as tap, socket.create_connection(("127.0.0.1", tap.port)) as site:
+    with Tap("127.0.0.1", server) as tap, socket.create_connection(("127.0.0.1", tap.port), timeout=30) as site:
         site.sendall(b"ab")
         site.shutdown(socket.SHUT_WR)
         assert receive(site, 4) == b"abab"
@@ -64,7 +64,7 @@ def test_the_end_of_a_line_is_passed_on(server: int) -> None:
 def test_a_server_that_is_not_there_is_not_there_through_a_tap_either() -> None:
     with socket.create_server(("127.0.0.1", 0)) as gone:
         port = gone.getsockname()[1]
-    with Tap("127.0.0.1", port) as tap, socket.create_connection(("127.0.0.1", tap.port)) as site:
+    with Tap("127.0.0.1", port) as tap, socket.create_connection(("127.0.0.1", tap.port), timeout=30) as site:
         assert site.recv(1) == b""
     assert tap.streams == []
 
