@@ -123,5 +123,5 @@ class ClaimPolicy:
     def check_effective(self, effective: float) -> None:
         if effective < self.min_effective_cohort * (1 - 1e-9):
             raise AggregateRejected(
-                "effective cohort", f"{effective:.2f} sites' worth of mixing, asked {self.min_effective_cohort:.2f}."
+                "effective cohort", f"{effective:.6g} sites' worth of mixing, asked {self.min_effective_cohort:g}."
             )
