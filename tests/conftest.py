@@ -10,7 +10,7 @@ from hypothesis import settings
 AXE = "axe-core@4.14.0"
 
 settings.register_profile("unhurried", deadline=None)
-settings.load_profile("ci" if "CI" in os.environ else "unhurried")  # Hypothesis's "ci" draws the same examples each time
+settings.load_profile("ci" if "CI" in os.environ else "unhurried")  # "ci" draws the same examples each time
 
 
 @pytest.fixture(scope="session")
