@@ -34,16 +34,17 @@ def main(grid: Grid, _: Context) -> None:
     with ServerState(given.state(), file.digest) as state, log_to(state.folder / "server.log"):
         coordinator = Coordinator(file, terms.protocol, terms.params, given.coordinator(), state)
         try:
-            carry(grid, coordinator, state, file.round_deadline + _SLACK_SECONDS, given.at_once() or len(file.sites))
+            carry(grid, coordinator, state, file.round_deadline + _SLACK_SECONDS, given.at_once())
         except Exception as error:
             _log.error("this run failed, the next one goes on: %s: %s", type(error).__name__, error)
             raise
 
 
-def carry(grid: Grid, coordinator: Coordinator, state: ServerState, ttl: float, at_once: int) -> None:
+def carry(grid: Grid, coordinator: Coordinator, state: ServerState, ttl: float, at_once: int | None) -> None:
     """Until the study is over. Answers are fetched one by one: they may be large, and there may be many.
 
-    No more than ``at_once`` letters are on their way at a time, and each waits ``ttl`` seconds for its answer.
+    No more than ``at_once`` letters are on their way at a time, and each waits ``ttl`` seconds for its answer. Without
+    that limit a node that never answers takes nobody's place.
     """
     on_the_way: dict[str, int] = {}
     published = 0.0
@@ -61,9 +62,9 @@ def carry(grid: Grid, coordinator: Coordinator, state: ServerState, ttl: float, 
     state.publish(coordinator.status())
 
 
-def _send(grid: Grid, coordinator: Coordinator, on_the_way: dict[str, int], ttl: float, at_once: int) -> None:
+def _send(grid: Grid, coordinator: Coordinator, on_the_way: dict[str, int], ttl: float, at_once: int | None) -> None:
     for node in grid.get_node_ids():
-        if len(on_the_way) >= at_once:
+        if at_once is not None and len(on_the_way) >= at_once:
             return
         parts = coordinator.next_letter(node)
         if parts is None:

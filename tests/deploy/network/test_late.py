@@ -28,6 +28,14 @@ def last_letter(deployed: Any, name: str = "west", node: int = 3) -> tuple[bytes
     return tuple(letter)
 
 
+def at_the_end(deployed: Any, **changes: Any) -> tuple[bytes, ...]:
+    """The letter that tells `west` the end of a study it was away from, with changes its coordinator signed too."""
+    deployed.start_all()
+    deployed.run("west", until=closed(3))
+    content = read_to_site(last_letter(deployed), deployed.coordinator_identity.public, deployed.file.wire_name)
+    return write_to_site(replace(content, **changes), deployed.coordinator_identity, deployed.file.wire_name)
+
+
 def test_after_the_last_round_a_site_gets_a_model_of_its_own_and_nothing_leaves(world: World) -> None:
     deployed = world()
     deployed.start_all()
@@ -183,10 +191,7 @@ def test_invented_peers_are_not_listened_to(world: World) -> None:
 
 def test_told_the_end_without_peers_a_site_has_the_global_model(world: World) -> None:
     deployed = world()
-    deployed.start_all()
-    deployed.run("west", until=closed(3))
-    content = read_to_site(last_letter(deployed), deployed.coordinator_identity.public, deployed.file.wire_name)
-    bare = write_to_site(replace(content, invitation=None), deployed.coordinator_identity, deployed.file.wire_name)
+    bare = at_the_end(deployed, invitation=None)
     deployed.agents["west"].answer(bare)
     state = deployed.agents["west"].state
     np.testing.assert_array_equal(state.own["theta_personal"][0], state.theta_global)
@@ -203,10 +208,7 @@ def test_nobody_is_told_the_end_before_it(world: World) -> None:
 def test_a_round_of_ones_own_is_never_answered_with_an_upload(world: World) -> None:
     """A coordinator that forgets to say that the study is over gets nothing either."""
     deployed = world()
-    deployed.start_all()
-    deployed.run("west", until=closed(3))
-    content = read_to_site(last_letter(deployed), deployed.coordinator_identity.public, deployed.file.wire_name)
-    asked = write_to_site(replace(content, over=False), deployed.coordinator_identity, deployed.file.wire_name)
+    asked = at_the_end(deployed, over=False)
     answer = read_to_server(deployed.agents["west"].answer(asked), deployed.file.keys_by_name, deployed.file.wire_name)
     assert answer.upload is None
     assert "not drawn" in str(answer.declined)

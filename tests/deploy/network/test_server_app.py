@@ -14,15 +14,16 @@ BuildWorld = Callable[..., Any]
 
 
 class ListGrid:
-    """Nodes are numbered like the world's sites. ``lost`` are message numbers for which an error comes back."""
+    """Nodes are numbered like the world's sites, behind ``strangers`` that never answer. ``lost`` are message numbers
+    for which an error comes back."""
 
-    def __init__(self, world: Any, lost: Iterable[int] = (), refused: Iterable[int] = ()) -> None:
-        self.world, self.lost, self.refused = world, set(lost), set(refused)
+    def __init__(self, world: Any, lost: Iterable[int] = (), refused: Iterable[int] = (), strangers: int = 0) -> None:
+        self.world, self.lost, self.refused, self.strangers = world, set(lost), set(refused), strangers
         self.waiting: dict[str, Message] = {}
         self.pushed, self.most = 0, 0
 
     def get_node_ids(self) -> Iterable[int]:
-        return range(len(self.world.file.sites))
+        return range(-self.strangers, len(self.world.file.sites))
 
     def push_messages(self, messages: Iterable[Message]) -> list[str | None]:
         (message,) = messages
@@ -36,6 +37,8 @@ class ListGrid:
 
     def pull_messages(self, names: Iterable[str]) -> list[Message]:
         (name,) = names
+        if self.waiting[name].metadata.dst_node_id < 0:
+            return []
         message = self.waiting.pop(name)
         if int(name) in self.lost:
             return [Message(Error(0, "no such node"), reply_to=message)]
@@ -47,13 +50,14 @@ class ListGrid:
 
 @pytest.fixture
 def carried(world: BuildWorld, monkeypatch: pytest.MonkeyPatch) -> Callable[..., ListGrid]:
-    def carry(at_once: int, **faults: Any) -> ListGrid:
+    def carry(at_once: int | None, **faults: Any) -> ListGrid:
         study = world(rounds=2)
         study.start_all()
         grid = ListGrid(study, **faults)
 
         def pass_time(_: float) -> None:
             study.clock.now += 5
+            assert study.clock.now < 10_000, "the study does not end"
 
         monkeypatch.setattr(server_app.time, "sleep", pass_time)
         for name in ("_task_id", "_run_id", "_node_id"):
@@ -64,9 +68,9 @@ def carried(world: BuildWorld, monkeypatch: pytest.MonkeyPatch) -> Callable[...,
     return carry
 
 
-@pytest.mark.parametrize(("at_once", "most"), [(1, 1), (3, 3), (100, 4)])
+@pytest.mark.parametrize(("at_once", "most"), [(1, 1), (3, 3), (100, 4), (None, 4)])
 def test_no_more_letters_are_on_their_way_than_allowed(
-    carried: Callable[..., ListGrid], at_once: int, most: int
+    carried: Callable[..., ListGrid], at_once: int | None, most: int
 ) -> None:
     grid = carried(at_once)
     assert grid.most == most
@@ -80,3 +84,8 @@ def test_letters_that_are_lost_or_not_taken_are_written_again(carried: Callable[
     assert all(site["absorbed"] == 2 for site in grid.world.server.status()["sites"])
     for ledger in grid.world.ledgers.values():
         assert [event.round_index for event in ledger.of("sent")] == [0, 1]
+
+
+def test_nodes_that_never_answer_take_nobodys_place(carried: Callable[..., ListGrid]) -> None:
+    grid = carried(None, strangers=6)
+    assert all(site["absorbed"] == 2 for site in grid.world.server.status()["sites"])
