@@ -2,9 +2,13 @@
 
     SapeflError                 a sentence for the person at the keyboard; the command line exits with `exit_code`
     ├── BadInput        (2)     an argument, file or value is wrong; nothing was written
-    │   └── UnknownName (2)     a name nobody registered, with the nearest one that is
+    │   ├── UnknownName (2)     a name nobody registered, with the nearest one that is
+    │   ├── StudyRejected (2)   a study file that is not what its coordinator signed, or not one this release can run
+    │   └── HomeRejected (2)    a site's folder that is missing, incomplete or open to others
     ├── DataUnavailable (2)     a dataset is neither on disk nor to be fetched
-    └── OutputFailed    (2)     the output folder cannot be written (full, foreign, read-only)
+    ├── OutputFailed    (2)     the output folder cannot be written (full, foreign, read-only)
+    ├── LedgerRejected  (2)     a site's ledger was altered, cut or is in use; nothing may leave
+    └── PolicyConflict  (3)     the study asks for more than the site's policy allows
 
 An error says who, what was expected, and the next step; never key material, never a row of data.
 """
@@ -38,3 +42,19 @@ class DataUnavailable(SapeflError):
 
 class OutputFailed(SapeflError):
     exit_code = 2
+
+
+class StudyRejected(BadInput):
+    pass
+
+
+class HomeRejected(BadInput):
+    pass
+
+
+class LedgerRejected(SapeflError):
+    exit_code = 2
+
+
+class PolicyConflict(SapeflError):
+    exit_code = 3

@@ -16,6 +16,7 @@ CRYPTO = Path(sapefl_crypto.__file__).parent
 FILES = sorted((*PACKAGE.rglob("*.py"), *CRYPTO.rglob("*.py")))
 HEAVY = ("torch", "tenseal", "opacus", "flwr", "matplotlib")
 
+ROOMS = ("secure_sapefl.study", "secure_sapefl.site", "secure_sapefl.coordinator", "secure_sapefl.transport")
 FORBIDDEN = {  # folder or module: what it must not import, however deep inside a function
     "sapefl_crypto": {"secure_sapefl", "torch"},
     "secure_sapefl.data": {
@@ -40,28 +41,45 @@ FORBIDDEN = {  # folder or module: what it must not import, however deep inside 
         "sapefl_crypto",
     },
     "secure_sapefl.privacy": {"secure_sapefl.engine", "secure_sapefl.data", "sapefl_crypto"},
-    "secure_sapefl.protocol": {"secure_sapefl.engine", "secure_sapefl.deploy", "secure_sapefl.data"},
+    "secure_sapefl.protocol": {"secure_sapefl.engine", "secure_sapefl.data", *ROOMS},
+    "secure_sapefl.storage": {"torch", "secure_sapefl.protocol", "secure_sapefl.engine", *ROOMS},
+    "secure_sapefl.study": {"secure_sapefl.site", "secure_sapefl.coordinator", "secure_sapefl.transport"},
+    "secure_sapefl.coordinator": {"secure_sapefl.site"},
+    "secure_sapefl.site": {"secure_sapefl.coordinator"},
+    "secure_sapefl.transport": {"secure_sapefl.study", "secure_sapefl.site", "secure_sapefl.coordinator"},
     "secure_sapefl.audit": {
         "secure_sapefl.cli",
-        "secure_sapefl.deploy",
+        *ROOMS,
         "secure_sapefl.experiments",
         "secure_sapefl.report",
     },
     "secure_sapefl.engine": {
         "secure_sapefl.audit",
         "secure_sapefl.cli",
-        "secure_sapefl.deploy",
+        *ROOMS,
         "secure_sapefl.experiments",
     },
 }
-ALLOWED = {"secure_sapefl.data.torchvision_sets": {"torch"}}  # torchvision's datasets do not import without it
+ALLOWED = {
+    "secure_sapefl.data.torchvision_sets": {"torch"},  # torchvision's datasets do not import without it
+    "secure_sapefl.transport.server_app": {  # the coordinator decides inside the ServerApp's process
+        "secure_sapefl.coordinator.coordinator",
+        "secure_sapefl.coordinator.coordinator.Coordinator",
+        "secure_sapefl.coordinator.state",
+        "secure_sapefl.coordinator.state.ServerState",
+        "secure_sapefl.study.file",
+        "secure_sapefl.study.file.read_study",
+        "secure_sapefl.study.terms",
+        "secure_sapefl.study.terms.StudyTerms",
+    },
+}
 ONLY_IN = {  # a dependency: the folders that may name it
     "tenseal": ("sapefl_crypto",),
     "cryptography": ("sapefl_crypto",),
     "typer": ("secure_sapefl.cli",),
     "rich": ("secure_sapefl.cli",),
     "opacus": ("secure_sapefl.privacy",),
-    "flwr": ("secure_sapefl.deploy",),
+    "flwr": ("secure_sapefl.transport",),
 }
 
 

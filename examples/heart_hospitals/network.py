@@ -21,12 +21,12 @@ from secure_sapefl.config import read_toml
 from secure_sapefl.data.datasets.heart import HOSPITALS, PUBLIC
 from secure_sapefl.data.fetch import no_progress
 from secure_sapefl.data.load import load_table
-from secure_sapefl.deploy.flower import free_port
-from secure_sapefl.deploy.site_data import load_rows
-from secure_sapefl.deploy.study_file import read_study
 from secure_sapefl.errors import BadInput, SapeflError
 from secure_sapefl.report.auc_interval import Judged, auc_interval
 from secure_sapefl.report.predictions import predictions_of
+from secure_sapefl.site.data import load_rows
+from secure_sapefl.study.file import read_study
+from secure_sapefl.transport.flower import free_port
 
 HERE = Path(__file__).parent
 LONGEST_SOCKET = 100  # Linux allows 107 bytes

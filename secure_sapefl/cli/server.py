@@ -15,7 +15,7 @@ from secure_sapefl.cli.transport import JsonLogs, MetricsPort, WithoutTls, host_
 from secure_sapefl.errors import BadInput
 
 if TYPE_CHECKING:
-    from secure_sapefl.deploy.flower import Tls
+    from secure_sapefl.transport.flower import Tls
 
 app = typer.Typer(help="Run a study's server, make its certificates, look at its progress.", no_args_is_help=True)
 
@@ -72,12 +72,12 @@ def start(
 
     `secure-sapefl server start --study study.toml --key coordinator.key --without-tls --metrics-port 9400 --live`
     """
-    from secure_sapefl.deploy.coordinator_server import ServerSettings, StudyServer
-    from secure_sapefl.deploy.logs import log_to_terminal
-    from secure_sapefl.deploy.metrics import metrics_on, server_metrics
-    from secure_sapefl.deploy.server_state import read_status
-    from secure_sapefl.deploy.stopping import asked_to_stop
-    from secure_sapefl.deploy.study_file import read_study
+    from secure_sapefl.coordinator.runner import ServerSettings, StudyServer
+    from secure_sapefl.coordinator.state import read_status
+    from secure_sapefl.study.file import read_study
+    from secure_sapefl.transport.logs import log_to_terminal
+    from secure_sapefl.transport.metrics import metrics_on, server_metrics
+    from secure_sapefl.transport.stopping import asked_to_stop
 
     file = read_study(study)
     host, port = host_and_port(listen)
@@ -117,7 +117,7 @@ def status(
 
     `secure-sapefl server status --state server --format json`
     """
-    from secure_sapefl.deploy.server_state import read_status
+    from secure_sapefl.coordinator.state import read_status
 
     found = read_status(state)
     if format == "json":
@@ -149,7 +149,7 @@ def _progress(found: dict[str, Any]) -> str:
 
 def _tls(folder: Path | None, without: bool) -> "Tls | None":
     from sapefl_crypto.certificates import CertificateFiles
-    from secure_sapefl.deploy.flower import Tls
+    from secure_sapefl.transport.flower import Tls
 
     if (folder is None) != without:
         raise BadInput("Say how the line is protected: --tls FOLDER (see `server certificates`), or --without-tls.")

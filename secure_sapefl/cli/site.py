@@ -19,9 +19,9 @@ from secure_sapefl.cli.sheets import print_table
 from secure_sapefl.cli.study import StudyPath
 
 if TYPE_CHECKING:
-    from secure_sapefl.deploy.predict import Predictions
-    from secure_sapefl.deploy.review import Review
-    from secure_sapefl.deploy.site_home import SiteHome
+    from secure_sapefl.site.home import SiteHome
+    from secure_sapefl.site.predict import Predictions
+    from secure_sapefl.site.review import Review
 
 CONFLICT = 3
 _COLOURS = {"ok": "green", "conflict": "bold red", "note": "cyan"}
@@ -57,7 +57,7 @@ def init(
 
     `secure-sapefl site init --home a --identity a.key --data a.csv --sealed a.sealed --fingerprint 1f0c-… --policy p`
     """
-    from secure_sapefl.deploy.site_setup import set_up
+    from secure_sapefl.site.setup import set_up
 
     words = known_passphrase(identity, passphrase_file)
     made, record = set_up(home, identity, data, sealed, fingerprint, policy, words)
@@ -102,9 +102,9 @@ def review(study: StudyPath, home: HomePath = Path("site"), output: Output = "ta
 
     `secure-sapefl site review study.toml --home hospital-a --format json`
     """
-    from secure_sapefl.deploy.review import review_site
-    from secure_sapefl.deploy.study_file import read_study
-    from secure_sapefl.deploy.study_terms import StudyTerms
+    from secure_sapefl.site.review import review_site
+    from secure_sapefl.study.file import read_study
+    from secure_sapefl.study.terms import StudyTerms
 
     found = review_site(_home(home), StudyTerms.of(read_study(study)))
     if output == "json":
@@ -127,7 +127,7 @@ def approve(study: StudyPath, home: HomePath = Path("site"), passphrase_file: Pa
 
     `secure-sapefl site approve study.toml --home hospital-a --passphrase-file words.txt`
     """
-    from secure_sapefl.deploy.consent import approve as consent_to
+    from secure_sapefl.site.consent import approve as consent_to
 
     site = _home(home)
     consent = consent_to(site, study, site.identity(known_passphrase(site.identity_path, passphrase_file)))
@@ -144,8 +144,8 @@ def withdraw(study: StudyPath, home: HomePath = Path("site"), passphrase_file: P
 
     `secure-sapefl site withdraw study.toml --home hospital-a`
     """
-    from secure_sapefl.deploy.consent import withdraw as withdraw_consent
-    from secure_sapefl.deploy.study_file import read_study
+    from secure_sapefl.site.consent import withdraw as withdraw_consent
+    from secure_sapefl.study.file import read_study
 
     site, found = _home(home), read_study(study)
     withdraw_consent(site, found, site.identity(known_passphrase(site.identity_path, passphrase_file)))
@@ -173,8 +173,8 @@ def ledger(
 
     `secure-sapefl site ledger --export html > ledger.html`
     """
-    from secure_sapefl.deploy import ledger_export
-    from secure_sapefl.deploy.site_ledger import LedgerFiles
+    from secure_sapefl.site import ledger_export
+    from secure_sapefl.site.ledger import LedgerFiles
 
     site = _home(home)
     lines = LedgerFiles(site.ledger_path).read(site.public)
@@ -206,10 +206,10 @@ def predict(
 
     `secure-sapefl site predict patients.csv --study study.toml --id patient --format json`
     """
-    from secure_sapefl.deploy.predict import predict as predict_with
-    from secure_sapefl.deploy.predict import study_with_model
-    from secure_sapefl.deploy.study_file import read_study
-    from secure_sapefl.deploy.study_terms import StudyTerms
+    from secure_sapefl.site.predict import predict as predict_with
+    from secure_sapefl.site.predict import study_with_model
+    from secure_sapefl.study.file import read_study
+    from secure_sapefl.study.terms import StudyTerms
 
     site = _home(home)
     chosen = study_with_model(site) if study is None else read_study(study)
@@ -225,7 +225,7 @@ app.command("status")(site_status.status)
 
 
 def _home(path: Path) -> "SiteHome":
-    from secure_sapefl.deploy.site_home import SiteHome
+    from secure_sapefl.site.home import SiteHome
 
     return SiteHome(path)
 

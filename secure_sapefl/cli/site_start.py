@@ -41,14 +41,14 @@ def start(
 
     `secure-sapefl site start --study study.toml --server 127.0.0.1:9092 --without-tls --json-logs`
     """
-    from secure_sapefl.deploy.flower import Tls
-    from secure_sapefl.deploy.logs import log_to_terminal
-    from secure_sapefl.deploy.metrics import metrics_on, site_metrics
-    from secure_sapefl.deploy.site_home import SiteHome
-    from secure_sapefl.deploy.site_runner import SiteSettings, run_site
-    from secure_sapefl.deploy.site_status import read_site_status
-    from secure_sapefl.deploy.stopping import asked_to_stop
-    from secure_sapefl.deploy.study_file import read_study
+    from secure_sapefl.site.home import SiteHome
+    from secure_sapefl.site.runner import SiteSettings, run_site
+    from secure_sapefl.site.status import read_site_status
+    from secure_sapefl.study.file import read_study
+    from secure_sapefl.transport.flower import Tls
+    from secure_sapefl.transport.logs import log_to_terminal
+    from secure_sapefl.transport.metrics import metrics_on, site_metrics
+    from secure_sapefl.transport.stopping import asked_to_stop
 
     host_and_port(server)
     if (ca is None) != without_tls:

@@ -24,7 +24,7 @@ def status(
 
     `secure-sapefl site status --home site --format json`
     """
-    from secure_sapefl.deploy.site_status import all_statuses
+    from secure_sapefl.site.status import all_statuses
 
     found = all_statuses(home)
     if format == "json":

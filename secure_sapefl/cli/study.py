@@ -13,7 +13,7 @@ from secure_sapefl.cli.sheets import print_rows, print_table
 
 if TYPE_CHECKING:
     from sapefl_crypto.identity import SiteIdentity
-    from secure_sapefl.deploy.study_file import StudyFile
+    from secure_sapefl.study.file import StudyFile
 
 app = typer.Typer(help="Make, show and verify studies.", no_args_is_help=True)
 
@@ -112,10 +112,10 @@ def show(
 
     `secure-sapefl study show study.toml --for data-officer > note.md`
     """
-    from secure_sapefl.deploy.plain_words import NOT_PROTECTED, STAYS, leaving
-    from secure_sapefl.deploy.study_file import read_study
-    from secure_sapefl.deploy.study_sheet import data_protection_note, facts, to_json
-    from secure_sapefl.deploy.study_terms import StudyTerms
+    from secure_sapefl.study.file import read_study
+    from secure_sapefl.study.plain_words import NOT_PROTECTED, STAYS, leaving
+    from secure_sapefl.study.sheet import data_protection_note, facts, to_json
+    from secure_sapefl.study.terms import StudyTerms
 
     terms = StudyTerms.of(read_study(study))
     if reader is not None:
@@ -147,8 +147,8 @@ def verify(
 
     `secure-sapefl study verify study.toml --fingerprint 3d1c-7e0f-… --digest 9f3c2ab1`
     """
-    from secure_sapefl.deploy.study_file import read_study, require_expected
-    from secure_sapefl.deploy.study_terms import StudyTerms
+    from secure_sapefl.study.file import read_study, require_expected
+    from secure_sapefl.study.terms import StudyTerms
 
     found = read_study(study)
     require_expected(found, fingerprint=fingerprint, digest=digest)
@@ -173,7 +173,7 @@ def verify(
 def _data(
     features: list[str] | None, label: str | None, classes: list[str] | None, scaling: str | None
 ) -> dict[str, Any]:
-    from secure_sapefl.deploy.study_new import feature_of
+    from secure_sapefl.study.new import feature_of
 
     described = [feature_of(text) for text in features or ()]
     return given(features=described or None, label=label, classes=classes or None, scaling=scaling)
@@ -181,7 +181,7 @@ def _data(
 
 def _new_study(draft: Path | None, values: dict[str, Any], identity: "SiteIdentity", sites: list[Path]) -> "StudyFile":
     from secure_sapefl.config import read_toml
-    from secure_sapefl.deploy.study_new import merged, new_study
+    from secure_sapefl.study.new import merged, new_study
 
     base = {} if draft is None else read_toml(draft)
     return new_study(merged(base, values), identity.public, [read_public(path) for path in sites])
@@ -197,14 +197,14 @@ def _identity(path: Path, passphrase_file: Path | None) -> "SiteIdentity":
 def _write(out: Path, study: "StudyFile", identity: "SiteIdentity", overwrite: bool) -> None:
     from sapefl_crypto import safe_file
     from sapefl_crypto.secret import Secret
-    from secure_sapefl.deploy.study_file import signed_text
+    from secure_sapefl.study.file import signed_text
 
     text = Secret(signed_text(study, identity).encode())
     safe_file.write(out, text, mode=safe_file.PUBLIC, replace=overwrite)
 
 
 def _write_mock(folder: Path, study: "StudyFile", rows: int) -> None:
-    from secure_sapefl.deploy.mock import write_mock
+    from secure_sapefl.study.mock import write_mock
 
     for path in write_mock(folder, study.data, study.sites, rows, study.seed):
         typer.echo(f"Mock data: {path}")

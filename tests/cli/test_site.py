@@ -12,10 +12,10 @@ import torch
 
 from sapefl_crypto import keyfile
 from secure_sapefl.cli.app import main
-from secure_sapefl.deploy.site_home import SiteHome
-from secure_sapefl.deploy.site_state import SiteState
-from secure_sapefl.deploy.study_file import read_study
-from secure_sapefl.deploy.study_terms import StudyTerms
+from secure_sapefl.site.home import SiteHome
+from secure_sapefl.site.state import SiteState
+from secure_sapefl.study.file import read_study
+from secure_sapefl.study.terms import StudyTerms
 
 WORDS = "correct horse battery"
 

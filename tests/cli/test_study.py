@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from secure_sapefl.cli.app import main
-from secure_sapefl.deploy.site_data import federation
-from secure_sapefl.deploy.study_file import read_study
+from secure_sapefl.site.data import federation
+from secure_sapefl.study.file import read_study
 
 SCHEMA = ("--feature", "age:0..120", "--feature", "sex:f|m", "--label", "ill", "--class", "no", "--class", "yes")
 KEYS = ("--coordinator", "coordinator.key", "--site", "a.pub", "--site", "b.pub", "--site", "c.pub")

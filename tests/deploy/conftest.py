@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from sapefl_crypto import SiteIdentity
-from secure_sapefl.deploy.mock import mock_file
-from secure_sapefl.deploy.policy import TEMPLATE
-from secure_sapefl.deploy.site_home import SiteHome
-from secure_sapefl.deploy.study_file import StudyFile, signed_text
+from secure_sapefl.site.home import SiteHome
+from secure_sapefl.site.policy import TEMPLATE
+from secure_sapefl.study.file import StudyFile, signed_text
+from secure_sapefl.study.mock import mock_file
 
 COORDINATOR = SiteIdentity.from_secret(b"SPID\x01" + bytes(range(100, 164)) + b"coordinator")
 SITES = [SiteIdentity.from_secret(b"SPID\x01" + bytes([k] * 64) + name) for k, name in enumerate((b"a", b"b", b"c"), 1)]

@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 
 from sapefl_crypto import SiteIdentity
-from secure_sapefl.deploy.consent import approve, require_approved, require_consent, withdraw
-from secure_sapefl.deploy.errors import HomeRejected, LedgerRejected, PolicyConflict, StudyRejected
-from secure_sapefl.deploy.policy import TEMPLATE
-from secure_sapefl.deploy.site_home import SiteHome
-from secure_sapefl.deploy.site_ledger import LedgerFiles, SiteLedger
-from secure_sapefl.deploy.study_file import StudyFile
-from secure_sapefl.deploy.study_terms import StudyTerms
+from secure_sapefl.errors import HomeRejected, LedgerRejected, PolicyConflict, StudyRejected
+from secure_sapefl.site.consent import approve, require_approved, require_consent, withdraw
+from secure_sapefl.site.home import SiteHome
+from secure_sapefl.site.ledger import LedgerFiles, SiteLedger
+from secure_sapefl.site.policy import TEMPLATE
+from secure_sapefl.study.file import StudyFile
+from secure_sapefl.study.terms import StudyTerms
 
 WriteStudy = Callable[[StudyFile], Path]
 

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from sapefl_crypto import SiteIdentity
-from secure_sapefl.deploy.ledger_export import cells, summaries, to_html, to_json
-from secure_sapefl.deploy.ledger_lines import Event, Lines
-from secure_sapefl.deploy.site_ledger import LedgerFiles, SiteLedger
+from secure_sapefl.site.ledger import LedgerFiles, SiteLedger
+from secure_sapefl.site.ledger_export import cells, summaries, to_html, to_json
+from secure_sapefl.site.ledger_lines import Event, Lines
 
 SITE = SiteIdentity.from_secret(b"SPID\x01" + bytes(range(64)) + b"north")
 STUDY = "9f" * 32

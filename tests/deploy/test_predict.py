@@ -7,16 +7,15 @@ import numpy as np
 import pytest
 import torch
 
-from secure_sapefl.deploy.errors import HomeRejected
-from secure_sapefl.deploy.own_model import own_sites, personal_model
-from secure_sapefl.deploy.predict import predict
-from secure_sapefl.deploy.site_data import load_site
-from secure_sapefl.deploy.site_home import SiteHome
-from secure_sapefl.deploy.site_state import SiteState
-from secure_sapefl.deploy.study_file import StudyFile
-from secure_sapefl.deploy.study_terms import StudyTerms
-from secure_sapefl.errors import BadInput
+from secure_sapefl.errors import BadInput, HomeRejected
 from secure_sapefl.metrics import softmax
+from secure_sapefl.site.data import load_site
+from secure_sapefl.site.home import SiteHome
+from secure_sapefl.site.own_model import own_sites, personal_model
+from secure_sapefl.site.predict import predict
+from secure_sapefl.site.state import SiteState
+from secure_sapefl.study.file import StudyFile
+from secure_sapefl.study.terms import StudyTerms
 
 PATIENTS = "age,sex,chol\n60,f,200\n30,m,\n"
 

@@ -4,12 +4,12 @@ from pathlib import Path
 
 import pytest
 
-from secure_sapefl.deploy.privacy_store import StudyStore
 from secure_sapefl.privacy.accounting import composition, rdp_epsilon
 from secure_sapefl.privacy.errors import BudgetExhausted
 from secure_sapefl.privacy.events import Budget, Event
 from secure_sapefl.privacy.ledger import Ledger
 from secure_sapefl.privacy.ledger_file import FileStore
+from secure_sapefl.site.privacy_store import StudyStore
 
 DELTA = 1e-5
 

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from secure_sapefl.deploy.flower import Tls
-from secure_sapefl.deploy.relay import RelayFolder, RelayUser
 from secure_sapefl.errors import BadInput, OutputFailed
+from secure_sapefl.transport.flower import Tls
+from secure_sapefl.transport.relay import RelayFolder, RelayUser
 
 
 def mode(path: Path) -> int:

@@ -7,17 +7,16 @@ from typing import Any
 import pytest
 
 from sapefl_crypto import SiteIdentity
-from secure_sapefl.deploy.cost import cost_of
-from secure_sapefl.deploy.errors import PolicyConflict
-from secure_sapefl.deploy.plain_words import leaving
-from secure_sapefl.deploy.policy import TEMPLATE, Policy
-from secure_sapefl.deploy.review import Line, judge, review_site
-from secure_sapefl.deploy.site_home import SiteHome
-from secure_sapefl.deploy.study_file import StudyFile
-from secure_sapefl.deploy.study_terms import StudyTerms
-from secure_sapefl.errors import BadInput
+from secure_sapefl.errors import BadInput, PolicyConflict
 from secure_sapefl.privacy.events import Event
 from secure_sapefl.privacy.ledger_file import FileStore
+from secure_sapefl.site.home import SiteHome
+from secure_sapefl.site.policy import TEMPLATE, Policy
+from secure_sapefl.site.review import Line, judge, review_site
+from secure_sapefl.study.cost import cost_of
+from secure_sapefl.study.file import StudyFile
+from secure_sapefl.study.plain_words import leaving
+from secure_sapefl.study.terms import StudyTerms
 
 MakeStudy = Callable[..., StudyFile]
 PRIVATE = {"epsilon": 4, "delta": 1e-5}

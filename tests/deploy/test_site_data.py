@@ -10,13 +10,14 @@ import numpy as np
 import pytest
 
 from secure_sapefl.data import build_federation
-from secure_sapefl.deploy.mock import mock_file
-from secure_sapefl.deploy.schema import read_schema
-from secure_sapefl.deploy.site_data import federation, load_rows, load_site, load_table, preparation
-from secure_sapefl.deploy.study_file import StudyFile
-from secure_sapefl.deploy.study_terms import StudyTerms
 from secure_sapefl.engine.simulator import Simulation
 from secure_sapefl.errors import BadInput, SapeflError
+from secure_sapefl.site.data import federation, load_rows, load_site, load_table
+from secure_sapefl.study.file import StudyFile
+from secure_sapefl.study.mock import mock_file
+from secure_sapefl.study.preparation import preparation
+from secure_sapefl.study.schema import read_schema
+from secure_sapefl.study.terms import StudyTerms
 
 MakeStudy = Callable[..., StudyFile]
 GOOD = "age,sex,chol,disease\n" + "".join(

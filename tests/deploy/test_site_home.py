@@ -11,12 +11,11 @@ from sapefl_crypto import CohortKey, KeyRejected, Parameters, SiteIdentity
 from sapefl_crypto.custody import cohort_record, seal_copy
 from sapefl_crypto.keyfile import KeyRecord, write_key
 from sapefl_crypto.secret import Secret
-from secure_sapefl.deploy.errors import HomeRejected
-from secure_sapefl.deploy.policy import TEMPLATE, Policy
-from secure_sapefl.deploy.site_home import SiteHome
-from secure_sapefl.deploy.site_ledger import LedgerFiles
-from secure_sapefl.deploy.study_file import StudyFile
-from secure_sapefl.errors import BadInput
+from secure_sapefl.errors import BadInput, HomeRejected
+from secure_sapefl.site.home import SiteHome
+from secure_sapefl.site.ledger import LedgerFiles
+from secure_sapefl.site.policy import TEMPLATE, Policy
+from secure_sapefl.study.file import StudyFile
 
 PARAMS = Parameters.exact(max_clients=3)
 

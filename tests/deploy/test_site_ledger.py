@@ -13,11 +13,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sapefl_crypto import SiteIdentity
-from secure_sapefl.deploy import site_ledger
-from secure_sapefl.deploy.errors import LedgerRejected
-from secure_sapefl.deploy.ledger_lines import Entry, Event, Head, read_lines
-from secure_sapefl.deploy.site_ledger import LedgerFiles, SiteLedger
-from secure_sapefl.errors import BadInput, OutputFailed
+from secure_sapefl.errors import BadInput, LedgerRejected, OutputFailed
+from secure_sapefl.site import ledger as site_ledger
+from secure_sapefl.site.ledger import LedgerFiles, SiteLedger
+from secure_sapefl.site.ledger_lines import Entry, Event, Head, read_lines
 
 SITE = SiteIdentity.from_secret(b"SPID\x01" + bytes(range(64)) + b"north")
 EVENTS = [
@@ -271,8 +270,8 @@ WRITER = """
 import sys
 from pathlib import Path
 from sapefl_crypto import SiteIdentity
-from secure_sapefl.deploy.ledger_lines import Event
-from secure_sapefl.deploy.site_ledger import SiteLedger
+from secure_sapefl.site.ledger_lines import Event
+from secure_sapefl.site.ledger import SiteLedger
 identity = SiteIdentity.from_secret(b"SPID\\x01" + bytes(range(64)) + b"north")
 with SiteLedger(Path(sys.argv[1]), identity) as ledger:
     while True:

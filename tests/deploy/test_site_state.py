@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 import torch
 
-from secure_sapefl.deploy.errors import HomeRejected
-from secure_sapefl.deploy.site_state import SiteState
-from secure_sapefl.errors import OutputFailed
+from secure_sapefl.errors import HomeRejected, OutputFailed
+from secure_sapefl.site.state import SiteState
 
 STATE = SiteState(
     study="9f" * 32,

@@ -6,17 +6,17 @@ from pathlib import Path
 import pytest
 
 from sapefl_crypto import SiteIdentity
-from secure_sapefl.deploy.consent import approve
-from secure_sapefl.deploy.errors import LedgerRejected
-from secure_sapefl.deploy.ledger_lines import Event as Line
-from secure_sapefl.deploy.review import review_site
-from secure_sapefl.deploy.site_home import SiteHome
-from secure_sapefl.deploy.site_ledger import SiteLedger
-from secure_sapefl.deploy.study_file import StudyFile
-from secure_sapefl.deploy.study_terms import StudyTerms
+from secure_sapefl.errors import LedgerRejected
 from secure_sapefl.privacy.events import Budget, Event
 from secure_sapefl.privacy.ledger import Ledger
 from secure_sapefl.privacy.ledger_file import FileStore
+from secure_sapefl.site.consent import approve
+from secure_sapefl.site.home import SiteHome
+from secure_sapefl.site.ledger import SiteLedger
+from secure_sapefl.site.ledger_lines import Event as Line
+from secure_sapefl.site.review import review_site
+from secure_sapefl.study.file import StudyFile
+from secure_sapefl.study.terms import StudyTerms
 
 
 @pytest.fixture

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from sapefl_crypto import SiteIdentity
 from secure_sapefl.config import Config
-from secure_sapefl.deploy.errors import StudyRejected
-from secure_sapefl.deploy.study_file import (
+from secure_sapefl.errors import BadInput, StudyRejected
+from secure_sapefl.study.file import (
     StudyFile,
     parse_study,
     read_signed,
@@ -22,7 +22,6 @@ from secure_sapefl.deploy.study_file import (
     require_expected,
     signed_text,
 )
-from secure_sapefl.errors import BadInput
 
 MakeStudy = Callable[..., StudyFile]
 

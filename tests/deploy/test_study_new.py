@@ -9,14 +9,13 @@ import pytest
 from sapefl_crypto import SiteIdentity
 from secure_sapefl.algorithms.registry import ALGORITHMS
 from secure_sapefl.algorithms.releases import NotPrivate
-from secure_sapefl.deploy import study_terms
-from secure_sapefl.deploy.errors import StudyRejected
-from secure_sapefl.deploy.study_file import StudyFile
-from secure_sapefl.deploy.study_new import feature_of, merged, new_study
-from secure_sapefl.deploy.study_sheet import data_protection_note, facts, to_json
-from secure_sapefl.deploy.study_terms import StudyTerms
-from secure_sapefl.deploy.templating import plain
-from secure_sapefl.errors import BadInput, UnknownName
+from secure_sapefl.errors import BadInput, StudyRejected, UnknownName
+from secure_sapefl.study import terms as study_terms
+from secure_sapefl.study.file import StudyFile
+from secure_sapefl.study.new import feature_of, merged, new_study
+from secure_sapefl.study.sheet import data_protection_note, facts, to_json
+from secure_sapefl.study.templating import plain
+from secure_sapefl.study.terms import StudyTerms
 
 MakeStudy = Callable[..., StudyFile]
 DRAFT: dict[str, Any] = {

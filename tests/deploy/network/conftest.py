@@ -9,22 +9,22 @@ import numpy as np
 import pytest
 
 from sapefl_crypto import CohortKey, SiteIdentity
+from secure_sapefl.coordinator.coordinator import Coordinator
+from secure_sapefl.coordinator.state import ServerState
 from secure_sapefl.data import ClientData, Federation
 from secure_sapefl.data.federation import Rows
-from secure_sapefl.deploy.agent import Agent
-from secure_sapefl.deploy.coordinator import Coordinator
-from secure_sapefl.deploy.ledger_lines import Event
-from secure_sapefl.deploy.parts import Parts
-from secure_sapefl.deploy.policy import TEMPLATE, Policy
-from secure_sapefl.deploy.privacy_store import StudyStore
-from secure_sapefl.deploy.schema import Numeric, TableSchema
-from secure_sapefl.deploy.server_state import ServerState
-from secure_sapefl.deploy.study_file import PrivacyTerms, StudyFile
-from secure_sapefl.deploy.study_site import StudySite
-from secure_sapefl.deploy.study_terms import StudyTerms
 from secure_sapefl.privacy.events import Budget
 from secure_sapefl.privacy.ledger_file import FileStore
 from secure_sapefl.privacy.study import StudyPrivacy
+from secure_sapefl.site.agent import Agent
+from secure_sapefl.site.ledger_lines import Event
+from secure_sapefl.site.policy import TEMPLATE, Policy
+from secure_sapefl.site.privacy_store import StudyStore
+from secure_sapefl.site.study_site import StudySite
+from secure_sapefl.storage.parts import Parts
+from secure_sapefl.study.file import PrivacyTerms, StudyFile
+from secure_sapefl.study.schema import Numeric, TableSchema
+from secure_sapefl.study.terms import StudyTerms
 
 FEATURES = 4
 NAMES = ("north", "east", "south", "west")

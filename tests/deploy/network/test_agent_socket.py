@@ -10,9 +10,9 @@ from threading import Thread
 import pytest
 
 from sapefl_crypto import FrameRejected
-from secure_sapefl.deploy.agent_socket import AgentSocket, ask
-from secure_sapefl.deploy.parts import Parts
 from secure_sapefl.errors import OutputFailed
+from secure_sapefl.storage.parts import Parts
+from secure_sapefl.transport.agent_socket import AgentSocket, ask
 
 
 def answer(parts: Parts) -> Parts:

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from secure_sapefl.deploy.server_state import ServerState, StateBusy, is_held, read_status
-from secure_sapefl.deploy.wire import ToServer, read_to_site, write_to_server
+from secure_sapefl.coordinator.state import ServerState, StateBusy, is_held, read_status
 from secure_sapefl.errors import BadInput
+from secure_sapefl.transport.wire import ToServer, read_to_site, write_to_server
 
 World = Callable[..., Any]
 
@@ -66,7 +66,7 @@ def test_a_late_site_is_given_every_outcome_and_stands_where_the_others_stand(wo
 
 
 def test_outcomes_beyond_a_bearable_size_come_in_several_letters(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("secure_sapefl.deploy.coordinator._BUNDLE_BYTES", 1)
+    monkeypatch.setattr("secure_sapefl.coordinator.coordinator._BUNDLE_BYTES", 1)
     deployed = world(rounds=3)
     deployed.start_all()
     deployed.run("west", until=lambda server: server.round_index == 3)

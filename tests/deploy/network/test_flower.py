@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from secure_sapefl.deploy.flower import (
+from secure_sapefl.errors import OutputFailed
+from secure_sapefl.transport.flower import (
     Child,
     FlowerFailed,
     Tls,
@@ -19,7 +20,6 @@ from secure_sapefl.deploy.flower import (
     supernode_command,
     write_bundle,
 )
-from secure_sapefl.errors import OutputFailed
 
 
 def until(what: object) -> None:
@@ -61,7 +61,7 @@ def test_children_end_with_a_parent_that_was_killed(tmp_path: Path) -> None:
     code = f"""
 import sys, time
 from pathlib import Path
-from secure_sapefl.deploy.flower import Child
+from secure_sapefl.transport.flower import Child
 folder = Path({str(tmp_path)!r})
 child = Child([sys.executable, "-c", "import time; time.sleep(600)"], folder, folder / "log")
 child.start()
@@ -119,8 +119,8 @@ def test_the_bundle_holds_names_and_no_code(tmp_path: Path) -> None:
 def test_the_relay_loads_nothing_that_knows_a_key_or_a_model() -> None:
     code = """
 import sys
-import secure_sapefl.deploy.relay_app
-heavy = ("torch", "tenseal", "opacus", "secure_sapefl.protocol", "sapefl_crypto.cohort", "secure_sapefl.deploy.wire")
+import secure_sapefl.transport.relay_app
+heavy = ("torch", "tenseal", "opacus", "secure_sapefl.protocol", "sapefl_crypto.cohort", "secure_sapefl.transport.wire")
 sys.exit(str([name for name in heavy if name in sys.modules]) if any(name in sys.modules for name in heavy) else 0)
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
@@ -130,7 +130,7 @@ sys.exit(str([name for name in heavy if name in sys.modules]) if any(name in sys
 def test_the_server_loads_nothing_that_knows_the_cohort_key() -> None:
     code = """
 import sys
-import secure_sapefl.deploy.server_app
+import secure_sapefl.transport.server_app
 keys = ("sapefl_crypto.cohort", "sapefl_crypto.secret_ring", "secure_sapefl.protocol.encrypted", "opacus")
 sys.exit(str([name for name in keys if name in sys.modules]) if any(name in sys.modules for name in keys) else 0)
 """

@@ -8,9 +8,9 @@ from urllib.request import urlopen
 
 import pytest
 
-from secure_sapefl.deploy.logs import log_to, log_to_terminal
-from secure_sapefl.deploy.metrics import metrics_on, server_metrics, site_metrics
 from secure_sapefl.errors import BadInput
+from secure_sapefl.transport.logs import log_to, log_to_terminal
+from secure_sapefl.transport.metrics import metrics_on, server_metrics, site_metrics
 
 SITE = {
     "site": "north", "rounds": 3, "absorbed": 2, "letters": 5, "refused_letters": 1, "relay_restarts": 0,
@@ -55,7 +55,7 @@ def test_before_there_is_a_status_metrics_say_so() -> None:
 
 
 def test_logs_are_json_lines_that_name_round_and_site(tmp_path: Path) -> None:
-    log = logging.getLogger("secure_sapefl.deploy.test")
+    log = logging.getLogger("secure_sapefl.test")
     with log_to(tmp_path / "log"):
         log.info("answered", extra={"site": "north", "round": 2, "score": 0.7})
     log.info("nobody listens any more")
@@ -67,5 +67,5 @@ def test_logs_are_json_lines_that_name_round_and_site(tmp_path: Path) -> None:
 
 def test_people_get_sentences(capsys: pytest.CaptureFixture[str]) -> None:
     with log_to_terminal(json_lines=False):
-        logging.getLogger("secure_sapefl.deploy.test").warning("a letter was refused", extra={"site": "north"})
+        logging.getLogger("secure_sapefl.test").warning("a letter was refused", extra={"site": "north"})
     assert "a letter was refused (site=north)" in capsys.readouterr().err

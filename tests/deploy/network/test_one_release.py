@@ -8,10 +8,10 @@ import pytest
 
 from sapefl_crypto.errors import AggregateRejected, CryptoError, ValueRejected
 from secure_sapefl.data.federation import Rows
-from secure_sapefl.deploy.parts import Parts
-from secure_sapefl.deploy.study_file import PrivacyTerms
-from secure_sapefl.deploy.wire import ToServer, read_to_server, read_to_site
 from secure_sapefl.protocol.messages import Refusal
+from secure_sapefl.storage.parts import Parts
+from secure_sapefl.study.file import PrivacyTerms
+from secure_sapefl.transport.wire import ToServer, read_to_server, read_to_site
 
 PRIVATE = PrivacyTerms(epsilon=8.0, delta=1e-4, noise="secure")
 World = Callable[..., Any]
@@ -108,7 +108,7 @@ def test_killed_before_the_upload_is_kept_a_site_does_not_send_last_rounds_again
     deployed.run(until=lambda server: server.round_index == 1)
     letter = invited(deployed)
     with monkeypatch.context() as patch:
-        patch.setattr("secure_sapefl.deploy.agent.write_private", die)
+        patch.setattr("secure_sapefl.site.agent.write_private", die)
         with pytest.raises(KeyboardInterrupt):
             answer(deployed, letter)
     spent = deployed.agents["north"].epsilon

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from secure_sapefl.deploy.study_file import PrivacyTerms
 from secure_sapefl.engine.simulator import Simulation
+from secure_sapefl.study.file import PrivacyTerms
 
 PRIVATE = PrivacyTerms(epsilon=8.0, delta=1e-4, noise="repeatable")
 

@@ -7,8 +7,8 @@ import pytest
 from flwr.app import Error, Message
 from flwr.supercore.task_identity import TaskIdentity
 
-from secure_sapefl.deploy import server_app
-from secure_sapefl.deploy.flower_message import content_of, parts_of
+from secure_sapefl.transport import server_app
+from secure_sapefl.transport.flower_message import content_of, parts_of
 
 BuildWorld = Callable[..., Any]
 

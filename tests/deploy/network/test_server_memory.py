@@ -7,14 +7,14 @@ import numpy as np
 import pytest
 
 from sapefl_crypto import CohortKey, SiteIdentity
-from secure_sapefl.deploy.coordinator import Coordinator
-from secure_sapefl.deploy.parts import Parts
-from secure_sapefl.deploy.schema import Numeric, TableSchema
-from secure_sapefl.deploy.server_state import ServerState
-from secure_sapefl.deploy.study_file import StudyFile
-from secure_sapefl.deploy.study_terms import StudyTerms
-from secure_sapefl.deploy.wire import ToServer, read_to_site, write_to_server
+from secure_sapefl.coordinator.coordinator import Coordinator
+from secure_sapefl.coordinator.state import ServerState
 from secure_sapefl.protocol.messages import RoundUpload, SealedModel
+from secure_sapefl.storage.parts import Parts
+from secure_sapefl.study.file import StudyFile
+from secure_sapefl.study.schema import Numeric, TableSchema
+from secure_sapefl.study.terms import StudyTerms
+from secure_sapefl.transport.wire import ToServer, read_to_site, write_to_server
 
 FEATURES = 1000  # some 130 000 weights: 1 MB an update, half a MB a sealed model
 

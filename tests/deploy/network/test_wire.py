@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 
 from sapefl_crypto import FrameRejected, SiteIdentity
 from sapefl_crypto.signing import sign_frame
-from secure_sapefl.deploy import parts as packing
-from secure_sapefl.deploy.wire import (
+from secure_sapefl.protocol.messages import Invitation, Refusal, RoundOutcome, RoundUpload, SealedModel
+from secure_sapefl.storage import parts as packing
+from secure_sapefl.transport.wire import (
     ToServer,
     ToSite,
     outcome_of,
@@ -24,7 +25,6 @@ from secure_sapefl.deploy.wire import (
     write_to_server,
     write_to_site,
 )
-from secure_sapefl.protocol.messages import Invitation, Refusal, RoundOutcome, RoundUpload, SealedModel
 
 COORDINATOR, NORTH, STRANGER = (SiteIdentity.generate(name) for name in ("coordinator", "north", "stranger"))
 ROSTER = {"north": NORTH.public}

@@ -19,15 +19,15 @@ from sapefl_crypto.certificates import make_certificates, make_node_key
 from sapefl_crypto.custody import cohort_record, identity_record, seal_copy
 from sapefl_crypto.keyfile import write_key
 from sapefl_crypto.secret import Secret
-from secure_sapefl.deploy.consent import approve
-from secure_sapefl.deploy.flower import free_port
-from secure_sapefl.deploy.ledger_lines import Event
-from secure_sapefl.deploy.policy import TEMPLATE
-from secure_sapefl.deploy.site_home import SiteHome
-from secure_sapefl.deploy.site_ledger import LedgerFiles
-from secure_sapefl.deploy.site_state import SiteState
-from secure_sapefl.deploy.study_file import StudyFile, signed_text
 from secure_sapefl.privacy.ledger_file import FileStore
+from secure_sapefl.site.consent import approve
+from secure_sapefl.site.home import SiteHome
+from secure_sapefl.site.ledger import LedgerFiles
+from secure_sapefl.site.ledger_lines import Event
+from secure_sapefl.site.policy import TEMPLATE
+from secure_sapefl.site.state import SiteState
+from secure_sapefl.study.file import StudyFile, signed_text
+from secure_sapefl.transport.flower import free_port
 
 FEATURES = 4
 PATIENCE = 900.0  # seconds until a test gives up on a study that does not move; no test measures time

@@ -65,8 +65,8 @@ import sys
 if any("flwr-clientapp" in word for word in sys.argv):
     import time
     from pathlib import Path
-    from secure_sapefl.deploy import agent_socket
-    from secure_sapefl.deploy.parts import from_bytes, to_bytes
+    from secure_sapefl.transport import agent_socket
+    from secure_sapefl.storage.parts import from_bytes, to_bytes
     once, kept = agent_socket.ask, Path({kept!r})
 
     def stuttering(path, parts):

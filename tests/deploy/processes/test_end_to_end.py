@@ -16,9 +16,9 @@ import torch
 from secure_sapefl.data.datasets.heart import HOSPITALS, PUBLIC
 from secure_sapefl.data.fetch import no_progress
 from secure_sapefl.data.load import load_table
-from secure_sapefl.deploy.site_data import federation, load_site
-from secure_sapefl.deploy.site_state import SiteState
 from secure_sapefl.engine.simulator import Simulation
+from secure_sapefl.site.data import federation, load_site
+from secure_sapefl.site.state import SiteState
 
 ROUNDS = 3
 

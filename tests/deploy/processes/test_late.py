@@ -16,12 +16,12 @@ from torch import Tensor
 
 from secure_sapefl.config import read_toml
 from secure_sapefl.data.datasets.heart import HOSPITALS
-from secure_sapefl.deploy.own_model import own_sites, personal_model
-from secure_sapefl.deploy.site_data import federation, load_site
-from secure_sapefl.deploy.site_state import SiteState
-from secure_sapefl.deploy.study_terms import StudyTerms
 from secure_sapefl.engine.simulator import Simulation
 from secure_sapefl.metrics import Scores
+from secure_sapefl.site.data import federation, load_site
+from secure_sapefl.site.own_model import own_sites, personal_model
+from secure_sapefl.site.state import SiteState
+from secure_sapefl.study.terms import StudyTerms
 
 EXAMPLE = Path(__file__).parents[3] / "examples" / "heart_hospitals"
 *PUNCTUAL, LATE = HOSPITALS

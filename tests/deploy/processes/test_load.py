@@ -50,7 +50,7 @@ def fork_site(study: Any, site: str) -> int:
     code = 1
     os.nice(10)  # the server would have a machine of its own
     try:
-        from secure_sapefl.deploy.site_runner import SiteSettings, run_site
+        from secure_sapefl.site.runner import SiteSettings, run_site
 
         settings = SiteSettings(
             study=study.folder / "study.toml",
@@ -73,7 +73,7 @@ def heard_from(study: Any) -> int:
 @pytest.mark.slow
 @pytest.mark.skipif(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") < 16 << 30, reason="needs 16 GB")
 def test_fifty_sites_finish_three_rounds(deploy: Callable[..., Any], tmp_path: Path) -> None:
-    import secure_sapefl.deploy.site_runner  # noqa: F401 - imported once, before forking
+    import secure_sapefl.site.runner  # noqa: F401 - imported once, before forking
 
     os.environ["OMP_NUM_THREADS"] = "1"
     rows = tmp_path / "rows.csv"

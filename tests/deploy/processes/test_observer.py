@@ -16,10 +16,10 @@ import pytest
 from secure_sapefl.audit.observer import BULK, Tap, found, histories
 from secure_sapefl.audit.properties import infer_properties
 from secure_sapefl.data import Federation
-from secure_sapefl.deploy.parts import from_bytes
-from secure_sapefl.deploy.site_data import federation
-from secure_sapefl.deploy.site_state import SiteState
-from secure_sapefl.deploy.wire import upload_of
+from secure_sapefl.site.data import federation
+from secure_sapefl.site.state import SiteState
+from secure_sapefl.storage.parts import from_bytes
+from secure_sapefl.transport.wire import upload_of
 
 SITES = 12
 ROUNDS = 3

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import secure_sapefl
-from secure_sapefl.deploy.flower import free_port
+from secure_sapefl.transport.flower import free_port
 
 EXAMPLE = Path(secure_sapefl.__file__).parents[1] / "examples" / "deployment" / "nginx-fleet-only.conf"
 WHOLE = "daemon off;\npid nginx.pid;\nerror_log error.log;\nevents {{}}\nhttp {{\naccess_log access.log;\n{}\n}}\n"

@@ -45,7 +45,7 @@ def disk_of_its_own(folder: Path) -> Iterator[None]:
 FILLED = """
 from pathlib import Path
 from secure_sapefl.cli.app import main
-from secure_sapefl.deploy import agent
+from secure_sapefl.site import agent
 original = agent.Agent._send
 
 def full(self, *arguments, **options):

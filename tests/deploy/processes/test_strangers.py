@@ -18,10 +18,10 @@ import pytest
 import secure_sapefl
 from sapefl_crypto import SiteIdentity
 from sapefl_crypto.certificates import make_node_key
-from secure_sapefl.deploy.agent_socket import AgentSocket
-from secure_sapefl.deploy.flower import Child, Tls, environment, free_port, supernode_command
-from secure_sapefl.deploy.parts import Parts
-from secure_sapefl.deploy.wire import ToServer, read_to_site, write_to_server
+from secure_sapefl.storage.parts import Parts
+from secure_sapefl.transport.agent_socket import AgentSocket
+from secure_sapefl.transport.flower import Child, Tls, environment, free_port, supernode_command
+from secure_sapefl.transport.wire import ToServer, read_to_site, write_to_server
 
 pytestmark = pytest.mark.slow
 ROOT = Path(secure_sapefl.__file__).parents[1]

@@ -1,0 +1,262 @@
+"""The server's side of a deployed study, without a network: which letter a node gets next, and what its answer means.
+
+Nodes are whatever the transport numbers; sites are names on the roster. A node becomes a site's by an answer that the
+site signed, and by nothing else. Each site is sent the outcomes it lacks, then, if it is of the round's cohort, its
+invitation; one that comes after the last round is invited to a round of its own. A round ends when everybody has
+answered, or after its deadline once enough sites have; with fewer it stays open, which costs nobody anything, because a
+site that is asked again hands in the same upload.
+
+Time is the monotonic clock's: moving the machine's clock changes nothing.
+"""
+
+import logging
+import secrets
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, Final
+
+from sapefl_crypto import Aggregator, Parameters
+from sapefl_crypto.errors import FrameRejected
+from sapefl_crypto.identity import SiteIdentity
+from secure_sapefl.coordinator.standing import HERE, SILENT, UNHEARD, ClosedRound, Standing
+from secure_sapefl.coordinator.state import ServerState
+from secure_sapefl.protocol.codec import Adder
+from secure_sapefl.protocol.messages import RoundOutcome, SiteId
+from secure_sapefl.protocol.server import Server
+from secure_sapefl.protocol.study import Study
+from secure_sapefl.storage.parts import Parts
+from secure_sapefl.study.file import StudyFile
+from secure_sapefl.transport.wire import ToServer, ToSite, read_to_server, write_to_site
+
+_log = logging.getLogger(__name__)
+_BUNDLE_BYTES: Final = 64 << 20  # outcomes in one letter, unless a single one is larger
+_LONGEST_PAUSE: Final = 15.0
+
+
+@dataclass(slots=True)
+class _Node:
+    """An address of the transport. ``nonce`` is that of the letter on its way, and ``told`` whether that says that the
+    study is over; ``rest_until`` spares a silent node."""
+
+    site: SiteId | None = None
+    nonce: str | None = None
+    told: bool = False
+    rest_until: float = 0.0
+    failures: int = 0
+
+
+@dataclass(slots=True)
+class _OpenRound:
+    index: int
+    cohort: tuple[SiteId, ...]
+    opened: float
+    deadline: float
+    answered: set[SiteId] = field(default_factory=set)
+    warned: bool = False
+
+    @property
+    def waiting(self) -> list[SiteId]:
+        return [site for site in self.cohort if site not in self.answered]
+
+
+class Coordinator:
+    def __init__(
+        self,
+        file: StudyFile,
+        study: Study,
+        params: Parameters,
+        identity: SiteIdentity,
+        state: ServerState,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._file, self._identity, self._state, self._clock = file, identity, state, clock
+        self._server = Server(study, partial(_adder, params, study), state.models, state.new_shelf)
+        self._nodes: dict[int, _Node] = {}
+        self.sites = {site: Standing() for site in file.sites}
+        self._open: _OpenRound | None = None
+        self._ended: float | None = None
+        self.advance()
+
+    @property
+    def round_index(self) -> int:
+        """The round that is open; the number of rounds once all are closed."""
+        return self._state.closed
+
+    @property
+    def finished(self) -> bool:
+        """Every site has every outcome; or those that came within a deadline after the last round have."""
+        if self._ended is None:
+            return False
+        late = self._clock() > self._ended + self._file.round_deadline
+        return late or all(standing.released for standing in self.sites.values())
+
+    # letters
+
+    def next_letter(self, node: int) -> Parts | None:
+        """What to send to a node now; None where there is nothing to say, or it has not answered yet."""
+        at = self._nodes.setdefault(node, _Node())
+        if at.nonce is not None or self._clock() < at.rest_until:
+            return None
+        letter = self._question() if at.site is None else self._letter_for(at.site)
+        if letter is None:
+            return None
+        at.nonce, at.told = letter.nonce, letter.over
+        parts = write_to_site(letter, self._identity, self._file.wire_name)
+        if at.site is not None:
+            self.sites[at.site].bytes_down += sum(map(len, parts))
+        return parts
+
+    def _question(self) -> ToSite:
+        return ToSite(site=None, round_index=self.round_index, nonce=secrets.token_hex(16))
+
+    def _letter_for(self, site: SiteId) -> ToSite | None:
+        standing, invitation = self.sites[site], None
+        outcomes = self._missing(standing.absorbed)
+        up_to_date = standing.absorbed + len(outcomes) == self.round_index
+        over = self._ended is not None and up_to_date and not standing.released
+        if self._open is not None and up_to_date and site in self._open.waiting:
+            invitation = self._server.invitation(site)
+        elif over and standing.untrained:
+            invitation = self._server.late_invitation(site, self.round_index)
+        if not (outcomes or invitation or over):
+            return None
+        return ToSite(
+            site=site,
+            round_index=self.round_index,
+            nonce=secrets.token_hex(16),
+            outcomes=outcomes,
+            invitation=invitation,
+            over=over,
+        )
+
+    def _missing(self, absorbed: int) -> tuple[RoundOutcome, ...]:
+        """The next outcomes a site lacks, as many as make a letter of bearable size."""
+        outcomes: list[RoundOutcome] = []
+        for index in range(absorbed, self.round_index):
+            outcome = self._state.outcome(index)
+            if outcomes and sum(o.size for o in outcomes) + outcome.size > _BUNDLE_BYTES:
+                break
+            outcomes.append(outcome)
+        return tuple(outcomes)
+
+    # answers
+
+    def receive(self, node: int, parts: Parts | None) -> None:
+        """An answer, or None where the transport brings none. What nobody on the roster signed counts for nothing."""
+        at = self._nodes[node]
+        asked, at.nonce = at.nonce, None
+        if parts is None:
+            self._pause(at, "no answer", node)
+            return
+        try:
+            letter = read_to_server(parts, self._file.keys_by_name, self._file.wire_name)
+            if letter.nonce != asked:
+                raise FrameRejected(f"Site {letter.site!r}: an answer to another question, perhaps a replay; left out.")
+        except FrameRejected as error:
+            self._pause(at, str(error), node)
+            return
+        at.site, at.failures = letter.site, 0
+        self._note(letter, sum(map(len, parts)), told=at.told)
+        self.advance()
+
+    def _pause(self, at: _Node, reason: str, node: int) -> None:
+        at.failures += 1
+        at.rest_until = self._clock() + min(2.0 ** (at.failures - 1), _LONGEST_PAUSE)
+        if at.site is not None:
+            self.sites[at.site].answer = SILENT
+        _log.warning(reason, extra={"node": node, "site": at.site, "round": self.round_index})
+        at.site = None
+
+    def _note(self, letter: ToServer, size: int, *, told: bool) -> None:
+        standing = self.sites[letter.site]
+        standing.heard, standing.rejected = self._clock(), letter.rejected
+        standing.bytes_up += size
+        standing.absorbed, standing.untrained = min(letter.absorbed, self.round_index), letter.untrained
+        standing.released = told and standing.absorbed == self._file.rounds
+        if standing.answer in (UNHEARD, SILENT):
+            standing.answer = HERE
+        current = self._open
+        if current is None or letter.round_index != current.index or letter.site not in current.waiting:
+            return
+        if letter.upload is not None:
+            accepted = self._server.accept(letter.upload)
+            self._answered(current, letter.site, "sent" if accepted else "sent something that was refused")
+        elif letter.declined is not None:
+            self._server.refuse(letter.site, letter.declined)
+            self._answered(current, letter.site, f"declined: {letter.declined}")
+
+    def _answered(self, current: _OpenRound, site: SiteId, how: str) -> None:
+        current.answered.add(site)
+        self.sites[site].answer = how
+        _log.info("answered", extra={"site": site, "round": current.index, "answer": how})
+
+    # rounds
+
+    def advance(self) -> None:
+        """Close the open round if it is time to, and open the next one."""
+        if self._open is not None and self._due(self._open):
+            self._close(self._open)
+        if self._open is None and self.round_index < self._file.rounds:
+            index, now = self.round_index, self._clock()
+            self._open = _OpenRound(index, self._server.begin_round(index), now, now + self._file.round_deadline)
+            _log.info("round opened", extra={"round": index, "cohort": list(self._open.cohort)})
+        if self._open is None and self._ended is None:
+            self._ended = self._clock()
+            _log.info("all rounds closed", extra={"round": self.round_index})
+
+    def _due(self, current: _OpenRound) -> bool:
+        if not current.waiting:
+            return True
+        if self._clock() < current.deadline:
+            return False
+        enough = len(self._server.contributors) >= self._file.min_cohort
+        if not (enough or current.warned):
+            current.warned = True
+            _log.warning(
+                f"the deadline has passed and fewer than {self._file.min_cohort} sites have sent; the round stays open",
+                extra={"round": current.index, "waiting": current.waiting},
+            )
+        return enough
+
+    def _close(self, current: _OpenRound) -> None:
+        """A sum of too few sites would show them to each other: then the round ends without one."""
+        contributors, least = self._server.contributors, self._file.min_cohort
+        for site in current.waiting:
+            self._server.refuse(site, "did not answer before the round's deadline.")
+            self.sites[site].answer = "late"
+        if len(contributors) >= least:
+            outcome = self._server.close_round()
+        else:
+            outcome = self._server.skip_round(f"{len(contributors)} sites sent an update, the study asks for {least}.")
+        seconds = self._clock() - current.opened
+        how = ClosedRound(sent=len(contributors), seconds=seconds, left_out=outcome.refusals)
+        self._state.close_round(outcome, how)
+        self._open = None
+        _log.info("round closed", extra={"round": current.index, "contributors": list(contributors)})
+
+    # telling people
+
+    def status(self) -> dict[str, Any]:
+        """Who is in and how far."""
+        now, current = self._clock(), self._open
+        online = {node.site for node in self._nodes.values()}
+        return {
+            "study": self._file.name,
+            "digest": self._file.digest,
+            "rounds": self._file.rounds,
+            "closed": self.round_index,
+            "history": self._state.history,
+            "finished": self.finished,
+            "waiting_for": [] if current is None else current.waiting,
+            "seconds_to_deadline": None if current is None else max(0.0, current.deadline - now),
+            "sites": [one.to_json(site, online=site in online, now=now) for site, one in self.sites.items()],
+            "foreign_nodes": sum(node.site is None and node.failures > 0 for node in self._nodes.values()),
+        }
+
+
+def _adder(params: Parameters, study: Study, round_index: int) -> Adder:
+    return Aggregator(
+        params, study=study.name, round_index=round_index, length=study.parameters, max_score=study.max_score
+    )

@@ -1,0 +1,252 @@
+"""The site's agent: reads letters of the study's coordinator, decides, records, answers.
+
+Whatever leaves is first paid for in the privacy ledger, then kept on disk as it will leave, then entered in the site's
+ledger, and only then handed over. Killed at any point, an agent that starts again never sends a second release for a
+round: it sends the one on disk, or, where none got that far, makes the one that was paid for.
+"""
+
+import logging
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Final
+
+from torch import Tensor
+
+from sapefl_crypto.errors import AggregateRejected, CryptoError, FrameRejected
+from sapefl_crypto.identity import SiteIdentity
+from secure_sapefl.protocol.messages import Invitation, Refusal, RoundOutcome, RoundUpload
+from secure_sapefl.site.diary import Diary, Ledger
+from secure_sapefl.site.state import SiteState
+from secure_sapefl.site.study_site import StudySite
+from secure_sapefl.storage.parts import Parts, from_bytes, to_bytes
+from secure_sapefl.storage.private_files import write_private
+from secure_sapefl.study.terms import StudyTerms
+from secure_sapefl.transport.wire import (
+    ToServer,
+    ToSite,
+    read_to_site,
+    upload_of,
+    upload_parts,
+    write_to_server,
+)
+
+_log = logging.getLogger(__name__)
+_OWN_RULES: Final = ("minimum cohort", "effective cohort", "maximum share")
+_UNFIT: Final = "training gave numbers that the study's parameters do not carry; the site's log says more."
+
+
+class Agent:
+    """``folder`` is the site's own for this study; ``sent_before`` are rounds whose uploads the ledger says left."""
+
+    def __init__(
+        self,
+        terms: StudyTerms,
+        site: StudySite,
+        identity: SiteIdentity,
+        ledger: Ledger,
+        folder: Path,
+        sent_before: frozenset[int] = frozenset(),
+    ) -> None:
+        self._terms, self._site, self._identity = terms, site, identity
+        self._diary = Diary(ledger, study=terms.file.digest, site=site.name, sent_before=sent_before)
+        self._state_path, self._upload_path, self._halted_path = (
+            folder / name for name in ("state.npz", "upload", "halted")
+        )
+        self._rejected: str | None = None
+        self.state = site.load_state(self._state_path)
+
+    def answer(self, parts: Parts) -> Parts:
+        """The only way in. `FrameRejected` for whatever the study's coordinator did not write to this site, now."""
+        try:
+            letter = self._read(parts)
+        except FrameRejected as error:
+            self._diary.refused_letter(str(error))
+            raise
+        for outcome in letter.outcomes:
+            if outcome.round_index == self.state.absorbed + 1:
+                self._absorb(outcome)
+        upload = declined = None
+        if letter.over and self.state.absorbed + 1 == self._terms.file.rounds:
+            self._end(letter.invitation)
+        elif letter.invitation is not None:
+            upload, declined = self._respond(letter.invitation)
+        reply = ToServer(
+            site=self._site.name,
+            round_index=letter.round_index,
+            nonce=letter.nonce,
+            absorbed=self.state.absorbed + 1,
+            untrained=self.state.untrained,
+            upload=upload,
+            declined=declined,
+            rejected=self._rejected,
+        )
+        return write_to_server(reply, self._identity, self._terms.file.wire_name)
+
+    def _read(self, parts: Parts) -> ToSite:
+        letter = read_to_site(parts, self._terms.file.coordinator_keys, self._terms.file.wire_name)
+        who = f"Round {letter.round_index}"
+        if letter.site not in (None, self._site.name):
+            raise FrameRejected(f"{who}: a letter to {letter.site!r} came to {self._site.name!r}.")
+        if letter.invitation is not None and letter.round_index < self.state.absorbed + 1:
+            raise FrameRejected(f"{who}: an invitation to a round that is over; perhaps a replay.")
+        return letter
+
+    @property
+    def refused_letters(self) -> int:
+        return self._diary.refused_letters
+
+    @property
+    def epsilon(self) -> float | None:
+        """Spent on this study so far; None in a study without differential privacy."""
+        privacy = self._site.privacy
+        return None if privacy is None else privacy.sites[0].ledger.epsilon
+
+    # aggregates
+
+    def _absorb(self, outcome: RoundOutcome) -> None:
+        """Use the aggregate if it holds; otherwise keep the old model, and say so."""
+        index, sent = outcome.round_index, self._stored(outcome.round_index)
+        try:
+            theta = self._site.absorb(self.state, outcome, sent)
+        except AggregateRejected as error:
+            self._diary.checked(outcome, error)
+            self._reject(index, error)
+            theta = self.state.theta_global
+        else:
+            self._diary.checked(outcome)
+        self._keep(replace(self.state, absorbed=index, theta_global=theta))
+
+    def _reject(self, index: int, error: AggregateRejected) -> None:
+        """A sum this site finds too small for its own rules costs it a step. One that is not what the server claims
+        ends its part in the study, until its owner decides otherwise.
+
+        The server is told which check failed. By how much follows from a decryption, which is for key holders only.
+        """
+        self._rejected = f"round {index}: the check of {error.check} failed; the site's ledger says more."
+        _log.error("an aggregate was rejected: %s", error, extra={"round": index, "site": self._site.name})
+        if error.check not in _OWN_RULES:
+            write_private(self._halted_path, self._rejected.encode())
+
+    @property
+    def halted(self) -> str | None:
+        """Why this site takes part no more."""
+        return self._halted_path.read_text() if self._halted_path.exists() else None
+
+    # invitations
+
+    def _respond(self, invitation: Invitation) -> tuple[RoundUpload | None, str | None]:
+        """An upload, or why there is none; neither where outcomes are still missing."""
+        index = invitation.round_index
+        if index > self.state.absorbed + 1:
+            return None, None
+        stored = self._stored(index)
+        if stored is not None:
+            self._send(stored, again=True)
+            return stored, None
+        reason = self.halted or self._objection(invitation)
+        if reason is not None:
+            return None, self._decline(index, reason)
+        return self._compute(invitation)
+
+    def _objection(self, invitation: Invitation) -> str | None:
+        """What is wrong with an invitation, although the coordinator signed it."""
+        file, study, index = self._terms.file, self._terms.protocol, invitation.round_index
+        own = file.index(self._site.name)
+        if index >= file.rounds or own not in study.cohort(index):
+            return f"not drawn for round {index} by the study's own seed."
+        if index in self._diary.sent_rounds:
+            return f"round {index} was answered before, and the answer is not on disk any more."
+        return self._strangers(invitation)
+
+    def _strangers(self, invitation: Invitation) -> str | None:
+        peers = set(invitation.peers)
+        others = set(self._terms.file.sites) - {self._site.name}
+        if peers <= others and {model.sender for model in invitation.models} <= peers:
+            return None
+        return "the invitation names peers that are none."
+
+    def _compute(self, invitation: Invitation) -> tuple[RoundUpload | None, str | None]:
+        index = invitation.round_index
+        reason = self._pay(index)
+        if reason is not None:
+            return None, self._decline(index, reason)
+        try:
+            upload, own, refusals = self._site.take_part(self.state, invitation)
+        except CryptoError as error:  # for instance an update outside the study's bound
+            _log.warning(str(error), extra={"round": index, "site": self._site.name})
+            return None, self._decline_for_good(index, _UNFIT)
+        self._warn(index, refusals)
+        if upload is None:
+            return None, self._decline_for_good(index, "; ".join(refusal.reason for refusal in refusals))
+        write_private(self._upload_path, to_bytes(upload_parts(upload)))
+        self._keep(replace(self.state, answered=index, own=own))
+        self._send(upload, again=False)
+        return upload, None
+
+    def _pay(self, index: int) -> str | None:
+        """Charge the round to the privacy ledger; why not, where that cannot be."""
+        privacy = self._site.privacy
+        if privacy is None:
+            return None
+        if privacy.sites[0].has_record(index):  # charged before a crash; `_objection` has seen that nothing left
+            privacy.readmit(index, [0])
+            return None
+        _, refusals = privacy.admit(index, [0])
+        return refusals[0].reason if refusals else None
+
+    def _send(self, upload: RoundUpload, *, again: bool) -> None:
+        """Enter the upload in the ledger. If this returns, it may leave."""
+        note = "the same bytes again" if again else ""
+        self._diary.sent(upload.round_index, "round upload", upload_parts(upload), self.epsilon, note)
+
+    def _decline_for_good(self, index: int, reason: str) -> str:
+        """A refusal that came of the records is a release too, paid for as the upload would have been. Asked again, the
+        site must not try its luck again on the same payment."""
+        self._diary.sent(index, "refusal", (reason.encode(),), self.epsilon)
+        return self._decline(index, reason)
+
+    def _decline(self, index: int, reason: str) -> str:
+        self._diary.declined(index, reason)
+        return reason
+
+    def _warn(self, index: int, refusals: Iterable[Refusal]) -> None:
+        for refusal in refusals:
+            _log.warning(refusal.reason, extra={"round": index, "site": refusal.site})
+
+    # the end
+
+    @property
+    def over(self) -> bool:
+        return self.state.over
+
+    def _end(self, invitation: Invitation | None) -> None:
+        """The study is over. A site that took part in no round has a model of its own from now on, too."""
+        own = self._late_model(invitation) if self.state.untrained else self.state.own
+        self._keep(replace(self.state, own=own, over=True))
+
+    def _late_model(self, invitation: Invitation | None) -> Mapping[str, Tensor]:
+        """By one round against the models that peers left; without them, the global one. Nothing leaves, so nothing is
+        paid: what was made here is not private, and stays."""
+        if invitation is None:
+            return self._site.late_start(self.state)
+        index, reason = invitation.round_index, self.halted or self._strangers(invitation)
+        if reason is not None:
+            self._decline(index, reason)
+            return self._site.late_start(self.state)
+        own, refusals = self._site.join_late(self.state, invitation)
+        self._warn(index, refusals)
+        self._diary.received(invitation, "for a round of its own after the last one, of which nothing leaves")
+        return own
+
+    # keeping
+
+    def _stored(self, index: int) -> RoundUpload | None:
+        """The upload of this round as it left, or was about to."""
+        if self.state.answered != index or not self._upload_path.exists():
+            return None
+        return upload_of(from_bytes(self._upload_path.read_bytes()), self._site.name)
+
+    def _keep(self, state: SiteState) -> None:
+        state.save(self._state_path)
+        self.state = state

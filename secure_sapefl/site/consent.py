@@ -1,0 +1,103 @@
+"""The owner's consent to one study: signed with the site's identity, bound to the study's digest, kept with the study.
+
+Consent is to exactly what was reviewed. A study changed by a byte has another digest, which nobody consented to; a
+policy that was tightened since is judged anew before anything starts.
+"""
+
+import base64
+import hashlib
+import json
+from datetime import UTC, datetime
+from pathlib import Path
+
+from sapefl_crypto.errors import FrameRejected
+from sapefl_crypto.identity import SiteIdentity
+from sapefl_crypto.signing import sign_document, verify_document
+from secure_sapefl.config import Settings
+from secure_sapefl.errors import BadInput, HomeRejected, StudyRejected
+from secure_sapefl.site.home import SiteHome
+from secure_sapefl.site.ledger import SiteLedger
+from secure_sapefl.site.ledger_lines import Event
+from secure_sapefl.site.review import review_site
+from secure_sapefl.storage.private_files import make_private_folder, write_private
+from secure_sapefl.study.file import StudyFile, read_study
+from secure_sapefl.study.terms import StudyTerms
+
+_KIND = "consent"
+
+
+class Consent(Settings):
+    """`consent.json` without its signature."""
+
+    site: str
+    study: str
+    digest: str
+    policy: str  # SHA-256 of policy.toml as it was
+    at: str
+
+    @property
+    def canonical(self) -> bytes:
+        return json.dumps(self.model_dump(), sort_keys=True, separators=(",", ":")).encode()
+
+
+def approve(home: SiteHome, file: Path, identity: SiteIdentity) -> Consent:
+    """Review the study in ``file`` and, where nothing conflicts, put the owner's consent on record."""
+    study = read_study(file)
+    review_site(home, StudyTerms.of(study)).require_no_conflict()
+    consent = Consent(
+        site=home.name,
+        study=study.name,
+        digest=study.digest,
+        policy=hashlib.sha256(home.policy_path.read_bytes()).hexdigest(),
+        at=datetime.now(UTC).isoformat(timespec="seconds"),
+    )
+    signature = base64.b64encode(sign_document(identity, consent.canonical, kind=_KIND)).decode()
+    content = json.dumps({**consent.model_dump(), "signature": signature}, indent=2) + "\n"
+    with SiteLedger(home.ledger_path, identity) as ledger:
+        ledger.append(Event(kind="approved", study=study.digest, note=study.name, checks={"fits the policy": True}))
+        make_private_folder(home.study_folder(study.digest))
+        _keep_copy(home, study, file)
+        write_private(home.consent_path(study.digest), content.encode())
+    return consent
+
+
+def _keep_copy(home: SiteHome, study: StudyFile, file: Path) -> None:
+    copy = home.study_path(study.digest)
+    write_private(copy, file.read_bytes())
+    if read_study(copy) != study:
+        raise StudyRejected(f"{file} was changed while it was being approved. Review it again.")
+
+
+def withdraw(home: SiteHome, study: StudyFile, identity: SiteIdentity) -> None:
+    """Take consent back: nothing of the study starts again at this site. What has left cannot be called back."""
+    require_consent(home, study)
+    with SiteLedger(home.ledger_path, identity) as ledger:
+        ledger.append(Event(kind="withdrawn", study=study.digest, note=study.name))
+        home.consent_path(study.digest).unlink()
+
+
+def require_approved(home: SiteHome, terms: StudyTerms) -> Consent:
+    """What must hold before a site starts a study: its owner consented to it, and it still fits policy and budgets."""
+    consent = require_consent(home, terms.file)
+    review_site(home, terms).require_no_conflict()
+    return consent
+
+
+def require_consent(home: SiteHome, study: StudyFile) -> Consent:
+    """The consent to exactly this study, signed by this site; no review."""
+    path = home.consent_path(study.digest)
+    if not path.exists():
+        raise StudyRejected(
+            f"Site {home.name!r} has not approved study {study.name!r} with digest {study.digest[:16]}. Review it with "
+            "`secure-sapefl site review`, then `secure-sapefl site approve`."
+        )
+    try:
+        fields = json.loads(path.read_bytes())
+        signature = base64.b64decode(fields.pop("signature"), validate=True)
+        consent = Consent(**fields)
+        verify_document(home.public, consent.canonical, signature, kind=_KIND)
+    except (ValueError, KeyError, TypeError, AttributeError, BadInput, FrameRejected):
+        raise HomeRejected(f"{path} was not signed by this site, or was altered. Approve the study again.") from None
+    if (consent.site, consent.digest) != (home.name, study.digest):
+        raise HomeRejected(f"{path} is consent to another study, or of another site. Approve the study again.")
+    return consent

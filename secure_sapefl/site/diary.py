@@ -1,0 +1,97 @@
+"""What an agent enters in the site's ledger about one study, in the words of the study.
+
+Each entry is on disk before its method returns; what it speaks of may happen only then.
+"""
+
+import logging
+from typing import Final, Protocol
+
+from sapefl_crypto.errors import AggregateRejected
+from secure_sapefl.protocol.messages import Invitation, RoundOutcome
+from secure_sapefl.site.ledger_lines import Entry, Event
+from secure_sapefl.storage.parts import Parts
+from secure_sapefl.transport.wire import parts_digest
+
+_log = logging.getLogger(__name__)
+_MOST_REFUSALS: Final = 100  # on record for a start of the agent: noise at the socket must not fill the disk
+
+
+class Ledger(Protocol):
+    """What is needed of `SiteLedger`."""
+
+    def append(self, event: Event) -> Entry: ...
+
+
+class Diary:
+    """``sent_rounds`` are those of which something left; ``refused_letters`` counts also those not on record."""
+
+    def __init__(self, ledger: Ledger, *, study: str, site: str, sent_before: frozenset[int]) -> None:
+        self._ledger, self._study, self._site = ledger, study, site
+        self.sent_rounds = set(sent_before)
+        self.refused_letters = 0
+
+    def sent(self, index: int, message: str, parts: Parts, epsilon: float | None, note: str = "") -> None:
+        """If this returns, the parts may leave."""
+        size, digest = sum(map(len, parts)), parts_digest(parts)
+        self._ledger.append(
+            Event(
+                kind="sent",
+                study=self._study,
+                round_index=index,
+                message=message,
+                size=size,
+                digest=digest,
+                epsilon=epsilon,
+                note=note,
+            )
+        )
+        self.sent_rounds.add(index)
+
+    def declined(self, index: int, reason: str) -> None:
+        self._ledger.append(
+            Event(kind="refused", study=self._study, round_index=index, message="invitation", note=reason)
+        )
+        _log.warning(reason, extra={"round": index, "site": self._site})
+
+    def refused_letter(self, reason: str) -> None:
+        _log.warning(reason, extra={"site": self._site})
+        self.refused_letters += 1
+        if self.refused_letters <= _MOST_REFUSALS:
+            last = " Further ones are only counted." if self.refused_letters == _MOST_REFUSALS else ""
+            self._ledger.append(Event(kind="refused", study=self._study, message="letter", note=reason + last))
+
+    def checked(self, outcome: RoundOutcome, rejected: AggregateRejected | None = None) -> None:
+        """A round's sum was held against its claim and its tags; ``rejected`` is what was wrong with it."""
+        self._ledger.append(
+            Event(
+                kind="checked" if rejected is None else "refused",
+                study=self._study,
+                round_index=outcome.round_index,
+                message="aggregate",
+                size=outcome.size,
+                digest=parts_digest((outcome.aggregate or b"",)),
+                checks=_verdicts(outcome, rejected),
+                note="" if rejected is None else str(rejected),
+            )
+        )
+
+    def received(self, invitation: Invitation, note: str) -> None:
+        """Peers' models came for something of which nothing will leave."""
+        digest = parts_digest(tuple(model.blob for model in invitation.models))
+        self._ledger.append(
+            Event(
+                kind="received",
+                study=self._study,
+                round_index=invitation.round_index,
+                message="peers' models",
+                size=invitation.size,
+                digest=digest,
+                note=note,
+            )
+        )
+
+
+def _verdicts(outcome: RoundOutcome, rejected: AggregateRejected | None) -> dict[str, bool]:
+    if rejected is not None:
+        return {rejected.check: False}
+    return {"claim and tags": True} if outcome.aggregate else {}

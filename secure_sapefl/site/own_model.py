@@ -1,0 +1,37 @@
+"""A site alone with its records: the model it uses, which needs neither a key nor the server."""
+
+import torch
+from torch import Tensor
+
+from secure_sapefl.algorithms.base import Peers
+from secure_sapefl.data.federation import ClientData, Federation
+from secure_sapefl.engine.device import make_trainer
+from secure_sapefl.engine.sites import Sites
+from secure_sapefl.site.state import SiteState
+from secure_sapefl.stopwatch import Stopwatch
+from secure_sapefl.study.terms import StudyTerms
+
+
+def own_sites(terms: StudyTerms, rows: ClientData) -> Sites:
+    """A group of one, with the random streams of its place on the roster."""
+    alone = Federation(
+        dataset=terms.file.name,
+        shape=terms.file.data.shape,
+        class_names=terms.file.data.classes,
+        clients=(rows,),
+        source="the site's own records",
+        partition="natural",
+    )
+    device = torch.device("cpu")
+    trainer = make_trainer(terms.config.engine, terms.model, device)
+    place = terms.file.index(rows.name)
+    return Sites(alone, terms.algorithm, terms.options, trainer, terms.config, device, numbers=(place,))
+
+
+def personal_model(terms: StudyTerms, sites: Sites, state: SiteState) -> Tensor:
+    """The model the site uses, [P], as of the last round it absorbed."""
+    sites.state = dict(state.own)
+    nobody = Peers.nobody(1, sites.theta_initial)
+    group = sites.group([0], state.theta_global, max(state.absorbed, 0), nobody, Stopwatch())
+    models: Tensor = terms.algorithm.personal_models(group, terms.options)
+    return models[0]

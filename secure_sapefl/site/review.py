@@ -1,0 +1,204 @@
+"""A study held against a site's policy, line by line, in words its owner can decide by."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from secure_sapefl.errors import PolicyConflict
+from secure_sapefl.privacy.events import Event
+from secure_sapefl.privacy.ledger_file import FileStore
+from secure_sapefl.site.data import load_site
+from secure_sapefl.site.home import SiteHome
+from secure_sapefl.site.policy import Policy
+from secure_sapefl.site.spending import require_on_record
+from secure_sapefl.study.cost import cost_of
+from secure_sapefl.study.plain_words import Leaving, leaving
+from secure_sapefl.study.terms import StudyTerms
+
+Verdict = Literal["ok", "conflict", "note"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Line:
+    topic: str
+    says: str
+    verdict: Verdict
+    policy: str = ""  # what the owner's file says about it
+
+    @classmethod
+    def judged(cls, topic: str, says: str, fits: bool, policy: str) -> "Line":
+        return cls(topic=topic, says=says, verdict="ok" if fits else "conflict", policy=policy)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Review:
+    study: str  # name
+    digest: str
+    site: str
+    lines: tuple[Line, ...]
+
+    @property
+    def conflicts(self) -> tuple[Line, ...]:
+        return tuple(line for line in self.lines if line.verdict == "conflict")
+
+    def require_no_conflict(self) -> None:
+        if self.conflicts:
+            first = self.conflicts[0]
+            raise PolicyConflict(
+                f"Study {self.study!r} asks for more than the policy of {self.site!r} allows, in {len(self.conflicts)} "
+                f"points; first, {first.topic}: {first.says} (policy: {first.policy}). Ask the coordinator for another "
+                "study, or decide to change policy.toml."
+            )
+
+    def to_json(self) -> dict[str, Any]:
+        lines = [{"topic": x.topic, "says": x.says, "verdict": x.verdict, "policy": x.policy} for x in self.lines]
+        return {"study": self.study, "digest": self.digest, "site": self.site, "lines": lines}
+
+
+def review_site(home: SiteHome, terms: StudyTerms) -> Review:
+    """With the site's own data, which must fit the study's schema, and what it has spent on earlier studies."""
+    rows = len(load_site(home.data_path, terms.file, home.name).train)
+    with FileStore(home.privacy_path) as store:
+        events = store.load()
+    require_on_record(home, events)
+    who = (_roster(home, terms), _coordinator(terms), _cohort_key(home, terms))
+    lines = (*who, *judge(terms, home.policy(), rows, events))
+    return Review(study=terms.file.name, digest=terms.file.digest, site=home.name, lines=lines)
+
+
+def judge(terms: StudyTerms, policy: Policy, rows: int, events: Sequence[Event]) -> tuple[Line, ...]:
+    """Everything that follows from the study, the policy, the site's number of training rows and its ledger."""
+    study = terms.file
+    method = Line.judged(
+        "method",
+        f"{terms.algorithm.title}, {study.rounds} rounds with {study.cohort_size} of {len(study.sites)} sites each",
+        study.method in policy.methods,
+        f"methods = {', '.join(policy.methods) or 'none'}",
+    )
+    return (
+        method,
+        *(_leaves(part, policy) for part in leaving(terms)),
+        _test_results(terms, policy),
+        *_cohort(terms, policy),
+        *_privacy(terms, policy, rows, events),
+    )
+
+
+def _roster(home: SiteHome, terms: StudyTerms) -> Line:
+    mine = terms.file.keys_by_name.get(home.name)
+    return Line.judged(
+        "roster",
+        f"sites: {', '.join(terms.file.sites)}",
+        mine == home.public,
+        f"this site is {home.name}, key {home.public.fingerprint}",
+    )
+
+
+def _coordinator(terms: StudyTerms) -> Line:
+    keys = terms.file.coordinator_keys
+    says = f"signed by {keys.name}, key {keys.fingerprint}: compare it with the coordinator's, by telephone"
+    return Line(topic="coordinator", says=says, verdict="note")
+
+
+def _cohort_key(home: SiteHome, terms: StudyTerms) -> Line:
+    found = home.cohort_fingerprint(terms.file)
+    says = f"at hand, fingerprint {found}" if found else "not here yet; take it in with `site key` before you start"
+    return Line(topic="cohort key", says=says, verdict="note")
+
+
+def _leaves(part: Leaving, policy: Policy) -> Line:
+    topic = f"leaves: {part.name}"
+    says = f"{part.what}. The server {part.server}. The other sites {part.sites}. {part.privacy.capitalize()}."
+    if part.field != "theta_personal":
+        return Line(topic=topic, says=says, verdict="note")
+    fits = policy.peers_may_receive_model
+    return Line.judged(topic, says, fits, f"peers_may_receive_model = {_toml(fits)}")
+
+
+def _test_results(terms: StudyTerms, policy: Policy) -> Line:
+    stay, may = terms.file.metrics == "none", policy.metrics_may_leave
+    says = "stay at the site" if stay else "are reported to the server"
+    return Line.judged("test results", says, stay or may, f"metrics_may_leave = {_toml(may)}")
+
+
+def _cohort(terms: StudyTerms, policy: Policy) -> Iterator[Line]:
+    """What the best possible round would look like: everybody invited answers, and all weigh the same."""
+    if terms.protocol.relay_only:
+        return
+    size, least = terms.file.cohort_size, terms.file.min_cohort
+    yield Line.judged(
+        "cohort",
+        f"{size} sites are invited to a round, and it counts with {least}; this site uses no sum over fewer than its "
+        "policy says",
+        size >= policy.min_cohort,
+        f"min_cohort = {policy.min_cohort}",
+    )
+    yield Line.judged(
+        "mixing",
+        f"at best {size} sites weigh the same in a sum",
+        size >= policy.min_effective_cohort,
+        f"min_effective_cohort = {policy.min_effective_cohort:g}",
+    )
+    yield Line.judged(
+        "largest share",
+        f"at best one site has {1 / size:.0%} of a sum",
+        1 / size <= policy.max_share,
+        f"max_share = {policy.max_share:g}",
+    )
+
+
+def _privacy(terms: StudyTerms, policy: Policy, rows: int, events: Sequence[Event]) -> Iterator[Line]:
+    study = terms.file.privacy
+    if study is None:
+        says = "none: what leaves is encrypted or sealed, but not noised"
+        fits = policy.without_privacy
+        yield Line.judged("differential privacy", says, fits, f"without_privacy = {_toml(fits)}")
+        return
+    yield Line.judged(
+        "epsilon of this study",
+        f"at most {study.epsilon:g}, for every record of this site; a round that would cost more is refused",
+        study.epsilon <= policy.max_epsilon_per_study,
+        f"max_epsilon_per_study = {policy.max_epsilon_per_study:g}",
+    )
+    yield Line.judged(
+        "delta of this study",
+        f"{study.delta:g}, against {rows:,} records to train on",
+        study.delta <= policy.max_delta_per_study and study.delta < 1 / rows,
+        f"max_delta_per_study = {policy.max_delta_per_study:g}, and below 1 / records",
+    )
+    yield Line.judged(
+        "noise",
+        "drawn from a secure generator"
+        if study.noise == "secure"
+        else "drawn from the study's seed: anybody who has this file can subtract it. For trials only",
+        study.noise == "secure" or policy.repeatable_noise,
+        f"repeatable_noise = {_toml(policy.repeatable_noise)}",
+    )
+    yield Line.judged(
+        "records",
+        f"{rows:,} to train on, in batches of {terms.file.batch_size}",
+        rows >= terms.file.batch_size,
+        "a private study needs at least a batch of records",
+    )
+    if rows >= terms.file.batch_size:
+        yield _lifetime(terms, policy, rows, events)
+    if terms.file.data.learns_from_rows:
+        says = "columns are scaled by this site's own means and deviations, which the privacy budget does not cover"
+        yield Line(topic="preparation", says=says, verdict="note")
+
+
+def _lifetime(terms: StudyTerms, policy: Policy, rows: int, events: Sequence[Event]) -> Line:
+    privacy = terms.privacy()
+    assert privacy is not None
+    cost = cost_of(privacy, rows, events, policy.max_delta_lifetime)
+    return Line.judged(
+        "epsilon over all studies",
+        f"{cost.spent_before:.3g} spent on {cost.studies_before} earlier studies; with this one at most "
+        f"{cost.after:.3g} (delta {cost.lifetime_delta:g})",
+        cost.after <= policy.max_epsilon_lifetime,
+        f"max_epsilon_lifetime = {policy.max_epsilon_lifetime:g}",
+    )
+
+
+def _toml(value: bool) -> str:
+    return "true" if value else "false"

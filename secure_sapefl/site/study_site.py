@@ -1,0 +1,121 @@
+"""One site's half of a deployed study: the protocol's own functions around a group of one.
+
+Nothing is sent here and nothing is written down: `agent.py` decides what may leave and in which order it is recorded.
+"""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from torch import Tensor
+
+from sapefl_crypto import CohortKey, OwnPart
+from secure_sapefl.algorithms.base import Peers, SiteGroup
+from secure_sapefl.data import ClientData
+from secure_sapefl.protocol.answer import protect
+from secure_sapefl.protocol.encrypted import CkksCodec
+from secure_sapefl.protocol.messages import Invitation, Refusal, RoundOutcome, RoundUpload
+from secure_sapefl.protocol.site import GroupRound, absorb, open_peers, run_round
+from secure_sapefl.site.own_model import own_sites
+from secure_sapefl.site.policy import Policy
+from secure_sapefl.site.state import SiteState
+from secure_sapefl.stopwatch import Stopwatch
+from secure_sapefl.study.terms import StudyTerms
+
+if TYPE_CHECKING:
+    from secure_sapefl.privacy.study import StudyPrivacy
+
+
+class StudySite:
+    """``state`` is where the site stands; each method that moves it on returns the new one, for the agent to keep."""
+
+    def __init__(
+        self, terms: StudyTerms, rows: ClientData, key: CohortKey, policy: Policy, privacy: "StudyPrivacy | None"
+    ) -> None:
+        self._terms, self._key, self._policy, self.privacy = terms, key, policy, privacy
+        self._sites = own_sites(terms, rows)
+        self.name = rows.name
+
+    def first_state(self) -> SiteState:
+        """Where every site of the study begins: at weights that follow from its seed."""
+        terms = self._terms
+        return SiteState(
+            study=terms.file.digest,
+            site=self.name,
+            absorbed=-1,
+            answered=-1,
+            theta_global=terms.algorithm.initial_global(self._sites.theta_initial, terms.options),
+            own=dict(self._sites.state),
+        )
+
+    def load_state(self, path: Path) -> SiteState:
+        if not path.exists():
+            return self.first_state()
+        return SiteState.load(path, study=self._terms.file.digest, site=self.name)
+
+    def absorb(self, state: SiteState, outcome: RoundOutcome, sent: RoundUpload | None) -> Tensor:
+        """The global model after a round, or `AggregateRejected`. ``sent`` is what this site sent in that round."""
+        codec = CkksCodec(self._key, self._policy.claims(self._own_part(sent)))
+        terms = self._terms
+        return absorb(
+            state.theta_global,
+            outcome,
+            codec,
+            terms.protocol.name,
+            lambda theta, mean: terms.algorithm.global_step(theta, mean, terms.options),
+        )
+
+    def take_part(
+        self, state: SiteState, invitation: Invitation
+    ) -> tuple[RoundUpload | None, dict[str, Tensor], tuple[Refusal, ...]]:
+        """The site's round: what would leave, what it keeps, and whose model (perhaps its own) was no good."""
+        self._sites.state = self.late_start(state) if self._came_late(state, invitation) else dict(state.own)
+        group, refusals = self._group(state, invitation)
+        result = self._run(group if self.privacy is None else self.privacy.protect(group, [0]))
+        upload = None
+        for answer in result.answers:
+            upload = protect(answer, CkksCodec(self._key), self._terms.protocol.name, invitation.round_index)
+        return upload, dict(self._sites.state), (*refusals, *result.refusals)
+
+    def join_late(self, state: SiteState, invitation: Invitation) -> tuple[dict[str, Tensor], tuple[Refusal, ...]]:
+        """A round after the last one, for the site's own model. Nothing of it leaves, so it needs no noise."""
+        self._sites.state = self.late_start(state)
+        group, refusals = self._group(state, invitation)
+        result = self._run(group)
+        return dict(self._sites.state), (*refusals, *result.refusals)
+
+    def late_start(self, state: SiteState) -> dict[str, Tensor]:
+        """Where a site begins that the others did not wait for: at the global model, as it is by now."""
+        theta = state.theta_global[: self._sites.theta_initial.numel()]
+        return self._terms.algorithm.initial_state(theta, 1)
+
+    def _came_late(self, state: SiteState, invitation: Invitation) -> bool:
+        """Whether earlier rounds wanted this site, and it took part in none. One that is drawn for the first time
+        begins where everybody began, as in a simulation."""
+        study, place = self._terms.protocol, self._terms.file.index(self.name)
+        return state.untrained and any(place in study.cohort(index) for index in range(invitation.round_index))
+
+    def _group(self, state: SiteState, invitation: Invitation) -> tuple[SiteGroup, tuple[Refusal, ...]]:
+        peers, refusals = self._peers(invitation)
+        return self._sites.group([0], state.theta_global, invitation.round_index, peers, Stopwatch()), refusals
+
+    def _peers(self, invitation: Invitation) -> tuple[Peers, tuple[Refusal, ...]]:
+        initial = self._sites.theta_initial
+        if not self._terms.algorithm.relays_models:
+            return Peers.nobody(1, initial), ()
+        _, peers, refusals = open_peers([invitation], initial, CkksCodec(self._key), self._terms.protocol.name)
+        return peers, refusals
+
+    def _run(self, group: SiteGroup) -> GroupRound:
+        result = run_round(self._terms.algorithm, self._terms.options, group, [self.name])
+        self._sites.keep([0], result)
+        return result
+
+    def _own_part(self, sent: RoundUpload | None) -> OwnPart | None:
+        if sent is None or sent.update is None:
+            return None
+        return OwnPart(
+            frame=sent.update,
+            score=sent.similarity_score,
+            max_score=self._terms.protocol.max_score,
+            may_be_left_out=True,  # it may have come after the round's deadline
+        )

@@ -1,0 +1,256 @@
+"""A study: everything coordinator and sites agree on before the first round, as one frozen value.
+
+Its identity is the digest of its canonical bytes: comments and layout of the file do not matter, every value does. The
+file carries the coordinator's signature, and `read_study` gives back only what the signature covers. A signature shows
+that the file is whole, not that its author is to be trusted: that is for a site's owner to decide, who approves a
+digest (`site approve`).
+"""
+
+import base64
+import hashlib
+import json
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any, Final, Literal, Self
+
+import tomli_w
+from pydantic import AfterValidator, Field, field_validator, model_validator
+
+from sapefl_crypto.binding import bind
+from sapefl_crypto.errors import FrameRejected
+from sapefl_crypto.identity import SiteIdentity, SitePublicKeys
+from sapefl_crypto.signing import sign_document, verify_document
+from secure_sapefl import __version__
+from secure_sapefl.config import Config, Settings, read_toml
+from secure_sapefl.errors import BadInput, StudyRejected
+from secure_sapefl.protocol.messages import SiteId
+from secure_sapefl.protocol.study import cohort_size
+from secure_sapefl.study.roster import SMALLEST_ROSTER, PublicKey, read_keys, require_distinct
+from secure_sapefl.study.schema import Schema, read_schema
+
+_KIND: Final = "study"
+_FILE_NAME: Final = re.compile("[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+
+
+def _fit_for_a_file_name(name: str) -> str:
+    if not _FILE_NAME.fullmatch(name):
+        raise ValueError(
+            "a study's name has 1 to 64 letters, digits, '.', '_' or '-', beginning with a letter or digit"
+        )
+    return name
+
+
+StudyName = Annotated[str, AfterValidator(_fit_for_a_file_name)]
+
+
+class CkksPlan(Settings):
+    """What the cohort key is made for (`keys cohort`); all else follows from it, see `Parameters.exact`."""
+
+    max_clients: int = Field(ge=SMALLEST_ROSTER, le=2**20)
+    max_abs_value: float = Field(8.0, gt=0)
+
+
+class PrivacyTerms(Settings):
+    """The most a site spends on this study. ``noise`` that can be repeated from the seed hides nothing from anybody who
+    has this file: it is for trials on mock data, and for comparing a deployment with a simulation."""
+
+    epsilon: float = Field(gt=0)
+    delta: float = Field(gt=0, lt=1)
+    clip: float = Field(1.0, gt=0)
+    score_fraction: float = Field(0.1, gt=0, lt=1)
+    noise: Literal["secure", "repeatable"] = "secure"
+
+
+class StudyFile(Settings):
+    """`study.toml` without its signature. Everything in it is public."""
+
+    name: StudyName
+    purpose: str = Field("", max_length=2000)
+    package: str = __version__
+    coordinator: PublicKey
+    roster: Annotated[tuple[PublicKey, ...], Field(min_length=SMALLEST_ROSTER)]
+    method: str
+    options: dict[str, Any] = Field(default_factory=dict)
+    model: Literal["small", "paper"] = "small"
+    rounds: int = Field(10, ge=1)
+    participation: float = Field(1.0, gt=0, le=1)
+    peers_per_client: int | None = Field(None, ge=1)
+    seed: int = Field(0, ge=0)
+    local_epochs: int = Field(5, ge=1)
+    batch_size: int = Field(16, ge=1)
+    lr: float = Field(0.05, gt=0)
+    largest_site: int = Field(ge=1)
+    min_cohort: int = Field(SMALLEST_ROSTER, ge=1)
+    round_deadline: float = Field(600.0, gt=0)
+    metrics: Literal["none"] = "none"  # no message of this release carries a test result
+    protection: CkksPlan
+    privacy: PrivacyTerms | None = None
+    data: Schema = Field(discriminator="kind")
+
+    @field_validator("data", mode="before")
+    @classmethod
+    def _schema_by_kind(cls, values: object) -> object:
+        return read_schema(values) if isinstance(values, Mapping) else values
+
+    @field_validator("purpose")
+    @classmethod
+    def _shown_as_it_is(cls, text: str) -> str:
+        if not text.isprintable():
+            raise ValueError("write the purpose as one line of printable text")
+        return text
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Self:
+        require_distinct((self.coordinator_keys, *self.sites_keys))
+        if self.cohort_size > self.protection.max_clients:
+            raise StudyRejected(
+                f"{self.cohort_size} sites take part in a round, the encryption is planned for "
+                f"{self.protection.max_clients}; raise protection.max_clients."
+            )
+        if self.min_cohort > self.cohort_size:
+            raise StudyRejected(
+                f"min_cohort = {self.min_cohort}, but only {self.cohort_size} sites are invited to a round: "
+                "no round could ever count. Lower it, or raise participation."
+            )
+        return self
+
+    @property
+    def coordinator_keys(self) -> SitePublicKeys:
+        return read_keys(self.coordinator)
+
+    @property
+    def sites_keys(self) -> tuple[SitePublicKeys, ...]:
+        """The roster in its order, which is the order of sites everywhere: cohorts and random streams count by it."""
+        return tuple(read_keys(text) for text in self.roster)
+
+    @property
+    def sites(self) -> tuple[SiteId, ...]:
+        return tuple(keys.name for keys in self.sites_keys)
+
+    @property
+    def keys_by_name(self) -> dict[SiteId, SitePublicKeys]:
+        """As `sapefl_crypto.signing.verify_signer` takes it."""
+        return {keys.name: keys for keys in self.sites_keys}
+
+    @property
+    def cohort_size(self) -> int:
+        return cohort_size(self.participation, len(self.roster))
+
+    @property
+    def canonical(self) -> bytes:
+        values = self.model_dump(mode="json", exclude_none=True)
+        return bind("sapefl study", json.dumps(values, sort_keys=True, separators=(",", ":")))
+
+    @property
+    def digest(self) -> str:
+        return hashlib.sha256(self.canonical).hexdigest()
+
+    @property
+    def wire_name(self) -> str:
+        """What frames, tags and ledgers call the study: nothing made for another study, or another version, fits."""
+        return f"{self.name}:{self.digest}"
+
+    def index(self, site: SiteId) -> int:
+        """A site's place on the roster."""
+        if site not in self.sites:
+            raise StudyRejected(f"Site {site!r} is not on the roster of {self.name!r}: {', '.join(self.sites)}.")
+        return self.sites.index(site)
+
+    def config(self, dataset: str = "study") -> Config:
+        """The same study for the simulator, which is given the sites' rows as a federation (`site_data.federation`)."""
+        privacy = self.privacy
+        return Config(
+            dataset=dataset,
+            method=self.method,
+            options=self.options,
+            clients=len(self.roster),
+            rounds=self.rounds,
+            participation=self.participation,
+            peers_per_client=self.peers_per_client,
+            partition="natural",
+            seed=self.seed,
+            local_epochs=self.local_epochs,
+            batch_size=self.batch_size,
+            lr=self.lr,
+            model=self.model,
+            protection="ckks",
+            dp_epsilon=None if privacy is None else privacy.epsilon,
+            dp_delta=None if privacy is None else privacy.delta,
+            **({} if privacy is None else _mechanism(privacy)),
+        )
+
+
+def read_study(path: Path) -> StudyFile:
+    """The study in ``path``, if its coordinator signed every value of it and this release can run it."""
+    study = read_signed(path)
+    if study.package.split(".")[:2] != __version__.split(".")[:2]:  # with other code, sites would compute other sums
+        raise StudyRejected(
+            f"{path} was made for secure-sapefl {study.package}, this is {__version__}. Install that release, or ask "
+            "the coordinator for a new study."
+        )
+    return study
+
+
+def read_signed(path: Path) -> StudyFile:
+    """The same for a study that is only looked at, perhaps one of an earlier release."""
+    return parse_study(read_toml(path), str(path))
+
+
+def parse_study(values: Mapping[str, Any], where: str) -> StudyFile:
+    fields = dict(values)
+    signature = _signature(fields.pop("signature", None), where)
+    try:
+        study = StudyFile.read(fields, where)
+    except BadInput as error:
+        raise StudyRejected(str(error)) from None
+    try:
+        verify_document(study.coordinator_keys, study.canonical, signature, kind=_KIND)
+    except FrameRejected as error:
+        raise StudyRejected(f"{where}: {error}") from None
+    return study
+
+
+def signed_text(study: StudyFile, coordinator: SiteIdentity) -> str:
+    """The content of `study.toml`."""
+    if coordinator.public != study.coordinator_keys:
+        raise StudyRejected(
+            f"The study names {study.coordinator_keys.fingerprint} as its coordinator's key, this key is "
+            f"{coordinator.public.fingerprint}; sign with the other one, or make the study anew."
+        )
+    signature = base64.b64encode(sign_document(coordinator, study.canonical, kind=_KIND)).decode()
+    values = study.model_dump(mode="json", exclude_none=True)
+    return f"# digest {study.digest}\n" + tomli_w.dumps({"signature": signature, **values})
+
+
+def require_expected(study: StudyFile, *, fingerprint: str | None = None, digest: str | None = None) -> None:
+    """Refuse a study of another coordinator, or another version of it, than somebody was told of."""
+    found = study.coordinator_keys.fingerprint
+    if fingerprint is not None and fingerprint.strip().lower() != found:
+        raise StudyRejected(
+            f"The study was signed by a key with fingerprint {found}, not {fingerprint}. Somebody else may have made "
+            "it: ask the coordinator, over a channel you trust."
+        )
+    if digest is not None and not study.digest.startswith(digest.strip().lower()):
+        raise StudyRejected(
+            f"The study has digest {study.digest}, not {digest}; it is another one, or another version."
+        )
+
+
+def _signature(text: object, where: str) -> bytes:
+    if not isinstance(text, str):
+        raise StudyRejected(f"{where} carries no signature. Ask the coordinator for the file `study new` wrote.")
+    try:
+        return base64.b64decode(text, validate=True)
+    except ValueError:
+        raise StudyRejected(
+            f"{where}: the signature was damaged on its way. Ask the coordinator for it again."
+        ) from None
+
+
+def _mechanism(privacy: PrivacyTerms) -> dict[str, Any]:
+    return {
+        "dp_clip": privacy.clip,
+        "dp_score_fraction": privacy.score_fraction,
+        "dp_secure_noise": privacy.noise == "secure",
+    }

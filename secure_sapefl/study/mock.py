@@ -1,0 +1,93 @@
+"""Mock records: they fit a study's schema and come from nothing else, so that a study can be tried without a patient.
+
+Classes follow a random linear rule in the model's own inputs, the same at every site: a method that learns at all
+learns it, and what it learns says nothing about anybody.
+"""
+
+import csv
+import io
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from secure_sapefl.data.prepare import Range
+from secure_sapefl.errors import OutputFailed
+from secure_sapefl.protocol.messages import SiteId
+from secure_sapefl.study.preparation import preparation
+from secure_sapefl.study.schema import Categorical, Feature, ImageSchema, Numeric, Schema, TableSchema
+
+_MISSING_SHARE: Final = 0.1
+_RULE, _ROWS = 0, 1  # two independent streams of a seed
+
+
+def write_mock(folder: Path, schema: Schema, sites: tuple[SiteId, ...], rows: int, seed: int) -> tuple[Path, ...]:
+    """A file a site, `mock-SITE.csv` (or .npz for images)."""
+    suffix = "npz" if isinstance(schema, ImageSchema) else "csv"
+    paths = tuple(folder / f"mock-{site}.{suffix}" for site in sites)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for place, path in enumerate(paths):
+            path.write_bytes(mock_file(schema, rows, seed, place))
+    except OSError as error:
+        raise OutputFailed(f"Mock data cannot be written to {folder}: {error.strerror}.") from None
+    return paths
+
+
+def mock_file(schema: Schema, rows: int, seed: int, place: int) -> bytes:
+    """The file of the site at this ``place`` of the roster."""
+    rng = np.random.default_rng((seed, _ROWS, place))
+    records = _images(schema, rows, rng) if isinstance(schema, ImageSchema) else _table(schema, rows, rng)
+    classes = _classes(schema, records, np.random.default_rng((seed, _RULE)), rng)
+    if isinstance(schema, ImageSchema):
+        buffer = io.BytesIO()
+        np.savez_compressed(buffer, X=records, y=classes, class_names=np.array(schema.classes))
+        return buffer.getvalue()
+    return _csv(schema, records, classes)
+
+
+def _table(schema: TableSchema, rows: int, rng: np.random.Generator) -> NDArray[np.float64]:
+    return np.stack([_column(feature, rows, rng) for feature in schema.features], axis=1)
+
+
+def _column(feature: Feature, rows: int, rng: np.random.Generator) -> NDArray[np.float64]:
+    match feature:
+        case Numeric(range=None):
+            values = rng.normal(size=rows).round(3)
+        case Numeric(range=Range(low, high)):
+            values = rng.uniform(low, high, rows).round(3).clip(low, high)
+        case Categorical(levels=levels):
+            values = rng.integers(len(levels), size=rows).astype(np.float64)
+    missing = feature.may_be_missing & (rng.random(rows) < _MISSING_SHARE)
+    return np.where(missing, np.nan, values)
+
+
+def _images(schema: ImageSchema, rows: int, rng: np.random.Generator) -> NDArray[np.uint8]:
+    return rng.integers(256, size=(rows, schema.height, schema.width, schema.channels), dtype=np.uint8)
+
+
+def _classes(
+    schema: Schema, records: NDArray[np.generic], rule: np.random.Generator, rng: np.random.Generator
+) -> NDArray[np.int64]:
+    inputs = preparation(schema)(records, records)[0].reshape(len(records), -1)
+    weights = rule.normal(size=(inputs.shape[1], len(schema.classes)))
+    scores = inputs @ weights
+    noise = rng.gumbel(size=scores.shape) * scores.std() / 4
+    return np.asarray((scores + noise).argmax(1), dtype=np.int64)
+
+
+def _csv(schema: TableSchema, records: NDArray[np.generic], classes: NDArray[np.int64]) -> bytes:
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow([*(feature.name for feature in schema.features), schema.label])
+    for record, k in zip(records.tolist(), classes, strict=True):
+        cells = [_cell(feature, value) for feature, value in zip(schema.features, record, strict=True)]
+        writer.writerow([*cells, schema.classes[k]])
+    return text.getvalue().encode()
+
+
+def _cell(feature: Feature, value: float) -> str:
+    if np.isnan(value):
+        return ""
+    return f"{value:g}" if isinstance(feature, Numeric) else feature.levels[int(value)]

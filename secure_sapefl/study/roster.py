@@ -1,0 +1,44 @@
+"""Who takes part in a study: a coordinator and sites, each by a name and keys of its own."""
+
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from itertools import combinations
+from typing import Annotated, Final
+
+from pydantic import AfterValidator
+
+from sapefl_crypto.errors import KeyRejected
+from sapefl_crypto.identity import SitePublicKeys
+from secure_sapefl.errors import StudyRejected
+
+SMALLEST_ROSTER: Final = 2
+
+read_keys = lru_cache(maxsize=1 << 12)(SitePublicKeys.from_text)
+"""Keys from their text; reading them checks points on curves, so each text is read once."""
+
+
+def _sound(text: str) -> str:
+    try:
+        return read_keys(text).to_text()
+    except KeyRejected as error:
+        raise ValueError(str(error).removesuffix(".")) from None
+
+
+PublicKey = Annotated[str, AfterValidator(_sound)]
+"""A line as `keys site` writes it to a .pub file, with keys that are fit for use."""
+
+_HELD: Final[dict[str, Callable[[SitePublicKeys], object]]] = {
+    "name": lambda keys: keys.name.casefold(),
+    "signing key": lambda keys: keys.signing,
+    "sealing key": lambda keys: keys.sealing,
+}
+
+
+def require_distinct(parties: Sequence[SitePublicKeys]) -> None:
+    """Every name and key once: whoever held two places would count twice, and could hide in a cohort of one."""
+    for what, of in _HELD.items():
+        for one, other in combinations(parties, 2):
+            if of(one) == of(other):
+                raise StudyRejected(
+                    f"{one.name!r} and {other.name!r} have the same {what}; coordinator and sites each need their own."
+                )

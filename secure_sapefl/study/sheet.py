@@ -1,0 +1,59 @@
+"""A study for people: its facts, who sees what, and the note for a data protection officer."""
+
+from typing import Any
+
+from secure_sapefl.study.plain_words import NOT_PROTECTED, STAYS, leaving
+from secure_sapefl.study.templating import template
+from secure_sapefl.study.terms import StudyTerms
+
+
+def facts(terms: StudyTerms) -> dict[str, str]:
+    study, params = terms.file, terms.params
+    options, privacy = ", ".join(f"{name} {value}" for name, value in study.options.items()), study.privacy
+    return {
+        "study": study.name,
+        "digest": study.digest,
+        "purpose": study.purpose or "not said",
+        "coordinator": f"{study.coordinator_keys.name}, key {study.coordinator_keys.fingerprint}",
+        "release": f"secure-sapefl {study.package}",
+        "method": f"{terms.algorithm.title} ({options or 'no options'})",
+        "model": f"{study.model}, {terms.model.parameters:,} parameters",
+        "data": _data(terms),
+        "rounds": f"{study.rounds}, each with {study.cohort_size} of {len(study.sites)} sites; counts with "
+        f"{study.min_cohort}, closes after {study.round_deadline:g} s",
+        "training": f"{study.local_epochs} epochs a round, batches of {study.batch_size}, learning rate {study.lr:g}, "
+        f"seed {study.seed}",
+        "encryption": f"CKKS for {params.max_clients} clients, values up to {params.max_abs_value:g}, exact to "
+        f"2^-{params.grid_bits}, {params.security_bits} bits",
+        "privacy": "no differential privacy"
+        if privacy is None
+        else f"at most ε {privacy.epsilon:g} at δ {privacy.delta:g} for each record of a site, noise {privacy.noise}",
+    }
+
+
+def _data(terms: StudyTerms) -> str:
+    data, study = terms.file.data, terms.file
+    kind = f"{len(data.features)} columns and {data.label!r}" if data.kind == "table" else f"images {data.shape}"
+    return f"{kind}, {len(data.classes)} classes, at most {study.largest_site:,} training records a site"
+
+
+def to_json(terms: StudyTerms) -> dict[str, Any]:
+    parts = [
+        {"field": part.field, "what": part.what, "bytes": part.size, "server": part.server, "sites": part.sites}
+        | {"noised": part.noised}
+        for part in leaving(terms)
+    ]
+    return {
+        "digest": terms.file.digest,
+        "study": terms.file.model_dump(mode="json", exclude_none=True),
+        "sites": {keys.name: keys.fingerprint for keys in terms.file.sites_keys},
+        "coordinator": terms.file.coordinator_keys.fingerprint,
+        "parameters": terms.model.parameters,
+        "leaves": parts,
+    }
+
+
+def data_protection_note(terms: StudyTerms) -> str:
+    return template("secure_sapefl.study", "data_protection_note.md.j2").render(
+        study=terms.file, terms=terms, leaving=leaving(terms), stays=STAYS, not_protected=NOT_PROTECTED
+    )

@@ -1,0 +1,26 @@
+"""Pages and notes from templates in which every value is escaped for where it stands."""
+
+import re
+from typing import Final
+
+from jinja2 import Environment, PackageLoader, StrictUndefined, Template, select_autoescape
+
+_MARKDOWN: Final = re.compile(r"([\\`*_{}\[\]<>#|&])")
+
+
+def template(package: str, name: str) -> Template:
+    """`*.html.j2` escapes by itself; in Markdown, what comes from a file goes through the filter ``plain``."""
+    environment = Environment(
+        loader=PackageLoader(package),
+        autoescape=select_autoescape(("html.j2",)),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters["plain"] = plain
+    return environment.get_template(name)
+
+
+def plain(text: str) -> str:
+    """Text that Markdown shows as it is: no markup, no table cell, no HTML."""
+    return _MARKDOWN.sub(r"\\\1", text)

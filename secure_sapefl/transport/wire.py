@@ -1,0 +1,266 @@
+"""What server and site write to each other: letters, signed, as parts a transport carries without reading.
+
+A letter is one small signed head and, behind it, the large pieces it speaks of (ciphertexts, sealed models), each named
+in the head by its SHA-256. The transport sees parts of bytes; equal pieces for several sites stay equal bytes, which a
+transport may store once.
+
+    part 0     round, 4 bytes big endian; then a signed frame (sapefl_crypto.signing) around the head, JSON
+    part 1..   the pieces, in the order in which the head names them
+
+The signature covers the study's digest, the round, the direction and, through the digests, every piece. A letter to a
+site names that site and a nonce; the answer repeats the nonce, so an old answer fits no later question.
+"""
+
+import hashlib
+import json
+import struct
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from sapefl_crypto.errors import FrameRejected
+from sapefl_crypto.identity import SiteIdentity, SitePublicKeys
+from sapefl_crypto.signing import Roster, sign_frame, verify_signer
+from secure_sapefl.protocol.messages import Invitation, Refusal, RoundOutcome, RoundUpload, SealedModel, SiteId
+from secure_sapefl.storage.parts import MOST_PARTS, Parts
+
+_ROUND: Final = struct.Struct(">I")
+_TO_SITE: Final = "server to site"
+_TO_SERVER: Final = "site to server"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToSite:
+    """Server to site: the outcomes it lacks, an invitation to the round that is open, or just a question.
+
+    Where the study is ``over``, an invitation is to a round of the site's own: for a site that came too late for any
+    other. Nothing of it is sent.
+    """
+
+    site: SiteId | None  # None asks whoever is there for its name
+    round_index: int
+    nonce: str
+    outcomes: tuple[RoundOutcome, ...] = ()
+    invitation: Invitation | None = None
+    over: bool = False  # the study has ended, and the site has all of it
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToServer:
+    """Site to server: how far it is, and what it has to say to the invitation."""
+
+    site: SiteId
+    round_index: int
+    nonce: str
+    absorbed: int  # outcomes taken in, from round 0 on
+    untrained: bool = False  # it keeps a model of its own, and has taken part in no round yet
+    upload: RoundUpload | None = None
+    declined: str | None = None  # why there is none
+    rejected: str | None = None  # the last aggregate this site would not use, and why
+
+
+def write_to_site(letter: ToSite, coordinator: SiteIdentity, study: str) -> Parts:
+    pieces: list[bytes] = []
+    head = {
+        "site": letter.site,
+        "round": letter.round_index,
+        "nonce": letter.nonce,
+        "over": letter.over,
+        "outcomes": [_outcome_head(outcome, pieces) for outcome in letter.outcomes],
+        "invitation": None if letter.invitation is None else _invitation_head(letter.invitation, pieces),
+    }
+    return _signed(head, pieces, coordinator, study, _TO_SITE)
+
+
+def read_to_site(parts: Parts, coordinator: SitePublicKeys, study: str) -> ToSite:
+    """The letter, if the study's coordinator wrote it for this study; else `FrameRejected`."""
+    _, head, pieces = _verified(parts, {coordinator.name: coordinator}, study, _TO_SITE)
+    with_pieces = iter(pieces)
+    with _Strict(parts):
+        return ToSite(
+            site=head["site"],
+            round_index=_count(head["round"]),
+            nonce=str(head["nonce"]),
+            over=bool(head["over"]),
+            outcomes=tuple(_outcome(fields, with_pieces) for fields in head["outcomes"]),
+            invitation=None if head["invitation"] is None else _invitation(head, with_pieces),
+        )
+
+
+def write_to_server(letter: ToServer, site: SiteIdentity, study: str) -> Parts:
+    pieces: list[bytes] = []
+    head = {
+        "site": letter.site,
+        "round": letter.round_index,
+        "nonce": letter.nonce,
+        "absorbed": letter.absorbed,
+        "untrained": letter.untrained,
+        "upload": None if letter.upload is None else _upload_head(letter.upload, pieces),
+        "declined": letter.declined,
+        "rejected": letter.rejected,
+    }
+    return _signed(head, pieces, site, study, _TO_SERVER)
+
+
+def read_to_server(parts: Parts, roster: Roster, study: str) -> ToServer:
+    """The letter, if a site of the roster wrote it, under its own name, for this study; else `FrameRejected`."""
+    signer, head, pieces = _verified(parts, roster, study, _TO_SERVER)
+    with _Strict(parts):
+        if head["site"] != signer:
+            raise FrameRejected(f"Site {signer!r}: signed a letter in the name of {head['site']!r}; leave it out.")
+        return ToServer(
+            site=signer,
+            round_index=_count(head["round"]),
+            nonce=str(head["nonce"]),
+            absorbed=_count(head["absorbed"]),
+            untrained=bool(head["untrained"]),
+            upload=None if head["upload"] is None else _upload(head["upload"], iter(pieces), signer),
+            declined=head["declined"],
+            rejected=head["rejected"],
+        )
+
+
+def upload_parts(upload: RoundUpload) -> Parts:
+    """An upload on its own, for a site to keep as it left: its head, then its pieces."""
+    pieces: list[bytes] = []
+    head = _upload_head(upload, pieces)
+    return (json.dumps(head).encode(), *pieces)
+
+
+def upload_of(parts: Parts, site: SiteId) -> RoundUpload:
+    """Back from `upload_parts`."""
+    with _Strict(parts):
+        return _upload(json.loads(parts[0]), iter(parts[1:]), site)
+
+
+def outcome_parts(outcome: RoundOutcome) -> Parts:
+    """An outcome on its own, for the server to keep."""
+    pieces: list[bytes] = []
+    head = _outcome_head(outcome, pieces)
+    return (json.dumps(head).encode(), *pieces)
+
+
+def outcome_of(parts: Parts) -> RoundOutcome:
+    """Back from `outcome_parts`."""
+    with _Strict(parts):
+        return _outcome(json.loads(parts[0]), iter(parts[1:]))
+
+
+def parts_digest(parts: Parts) -> str:
+    """Names what left, or came, in a ledger."""
+    outer = hashlib.sha256()
+    for part in parts:
+        outer.update(hashlib.sha256(part).digest())
+    return outer.hexdigest()
+
+
+# heads
+
+
+def _outcome_head(outcome: RoundOutcome, pieces: list[bytes]) -> dict[str, Any]:
+    return {
+        "round": outcome.round_index,
+        "aggregate": _laid(outcome.aggregate, pieces),
+        "weights": [list(pair) for pair in outcome.weights],
+        "refusals": [[refusal.site, refusal.reason] for refusal in outcome.refusals],
+    }
+
+
+def _outcome(fields: Mapping[str, Any], pieces: Iterator[bytes]) -> RoundOutcome:
+    return RoundOutcome(
+        round_index=_count(fields["round"]),
+        aggregate=next(pieces) if fields["aggregate"] else None,
+        weights=tuple((str(name), _count(weight)) for name, weight in fields["weights"]),
+        refusals=tuple(Refusal(str(name), str(reason)) for name, reason in fields["refusals"]),
+    )
+
+
+def _invitation_head(invitation: Invitation, pieces: list[bytes]) -> dict[str, Any]:
+    models = [[model.sender, model.round_index, _laid(model.blob, pieces)] for model in invitation.models]
+    return {"peers": list(invitation.peers), "models": models}
+
+
+def _invitation(head: Mapping[str, Any], pieces: Iterator[bytes]) -> Invitation:
+    fields = head["invitation"]
+    return Invitation(
+        site=str(head["site"]),
+        round_index=_count(head["round"]),
+        peers=tuple(str(name) for name in fields["peers"]),
+        models=tuple(
+            SealedModel(sender=str(sender), round_index=_count(made), blob=next(pieces))
+            for sender, made, _ in fields["models"]
+        ),
+    )
+
+
+def _upload_head(upload: RoundUpload, pieces: list[bytes]) -> dict[str, Any]:
+    sealed = upload.theta_personal
+    return {
+        "round": upload.round_index,
+        "score": upload.similarity_score,
+        "update": _laid(upload.update, pieces),
+        "sealed": _laid(None if sealed is None else sealed.blob, pieces),
+    }
+
+
+def _upload(fields: Mapping[str, Any], pieces: Iterator[bytes], site: SiteId) -> RoundUpload:
+    made = _count(fields["round"])
+    update = next(pieces) if fields["update"] else None
+    sealed = SealedModel(sender=site, round_index=made, blob=next(pieces)) if fields["sealed"] else None
+    score = float(fields["score"])
+    return RoundUpload(site=site, round_index=made, similarity_score=score, update=update, theta_personal=sealed)
+
+
+def _laid(piece: bytes | None, pieces: list[bytes]) -> str | None:
+    """Put a piece behind the head, which gets its digest."""
+    if piece is None:
+        return None
+    pieces.append(piece)
+    return hashlib.sha256(piece).hexdigest()
+
+
+# signing and checking
+
+
+def _signed(head: dict[str, Any], pieces: list[bytes], identity: SiteIdentity, study: str, kind: str) -> Parts:
+    index = head["round"]
+    payload = json.dumps({**head, "pieces": [hashlib.sha256(piece).hexdigest() for piece in pieces]}).encode()
+    frame = sign_frame(identity, payload, study=study, round_index=index, kind=kind)
+    return (_ROUND.pack(index) + frame, *pieces)
+
+
+def _verified(parts: Parts, roster: Roster, study: str, kind: str) -> tuple[str, dict[str, Any], Parts]:
+    """Signer, head and pieces of a letter, every digest checked before anybody looks inside a piece."""
+    if not 1 <= len(parts) <= MOST_PARTS or len(parts[0]) < _ROUND.size:
+        raise FrameRejected(f"A letter, {kind}: {len(parts)} parts are no letter; leave it out.")
+    (index,) = _ROUND.unpack_from(parts[0])
+    frame = verify_signer(roster, parts[0][_ROUND.size :], study=study, round_index=index, kind=kind)
+    with _Strict(parts):
+        head = json.loads(frame.payload)
+        if head["round"] != index or head["pieces"] != [hashlib.sha256(piece).hexdigest() for piece in parts[1:]]:
+            raise FrameRejected(
+                f"Site {frame.signer!r}, round {index}: its pieces are not the ones it signed; leave the letter out."
+            )
+    return frame.signer, head, parts[1:]
+
+
+def _count(value: object) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 2**32:
+        raise ValueError("not a count")
+    return value
+
+
+class _Strict:
+    """Turns whatever a malformed head makes Python say into one `FrameRejected`."""
+
+    def __init__(self, parts: Parts) -> None:
+        self._size = sum(map(len, parts))
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
+        if isinstance(error, (ValueError, LookupError, TypeError, AttributeError, RuntimeError, StopIteration)):
+            raise FrameRejected(
+                f"A letter of {self._size} bytes is malformed; use the same package version at both ends."
+            ) from None
