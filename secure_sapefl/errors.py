@@ -3,6 +3,7 @@
     SapeflError                 a sentence for the person at the keyboard; the command line exits with `exit_code`
     ├── BadInput        (2)     an argument, file or value is wrong; nothing was written
     │   ├── UnknownName (2)     a name nobody registered, with the nearest one that is
+    │   ├── Busy        (2)     another process holds the file or folder
     │   ├── StudyRejected (2)   a study file that is not what its coordinator signed, or not one this release can run
     │   └── HomeRejected (2)    a site's folder that is missing, incomplete or open to others
     ├── DataUnavailable (2)     a dataset is neither on disk nor to be fetched
@@ -42,6 +43,10 @@ class DataUnavailable(SapeflError):
 
 class OutputFailed(SapeflError):
     exit_code = 2
+
+
+class Busy(BadInput):
+    pass
 
 
 class StudyRejected(BadInput):

@@ -9,9 +9,7 @@ A round exists once the checkpoint counts it. Until then it is open: after a cra
 the same uploads as before. Nothing here can be read without the cohort key, except names, weights and refusals.
 """
 
-import fcntl
 import json
-import os
 import shutil
 from collections.abc import Iterator, MutableMapping
 from dataclasses import dataclass, field
@@ -21,15 +19,13 @@ from typing import Any, Final
 from secure_sapefl.coordinator.standing import ClosedRound
 from secure_sapefl.errors import BadInput
 from secure_sapefl.protocol.messages import RoundOutcome, SealedModel, SiteId
+from secure_sapefl.storage import lock
+from secure_sapefl.storage.lock import Lock
 from secure_sapefl.storage.parts import from_bytes, to_bytes
 from secure_sapefl.storage.private_files import make_private_folder, write_private
 from secure_sapefl.transport.wire import outcome_of, outcome_parts
 
 _OUTCOME: Final = "outcome"
-
-
-class StateBusy(BadInput):
-    """Another process runs this study."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +65,7 @@ class ServerState:
     def __init__(self, folder: Path, study: str) -> None:
         make_private_folder(folder)
         self.folder, self._study = folder, study
-        self._lock = _locked(folder)
+        self._lock = Lock(_lock_path(folder), f"The study in {folder}", "Stop that one first.")
         self.closed, self.history, made = self._load()
         self.models = Shelf(folder, made)
 
@@ -77,7 +73,7 @@ class ServerState:
         return self
 
     def __exit__(self, *_: object) -> None:
-        os.close(self._lock)
+        self._lock.close()
 
     def new_shelf(self, round_index: int) -> Shelf:
         """For the models of an open round; what a crash left of an earlier attempt goes."""
@@ -134,22 +130,11 @@ def read_status(folder: Path) -> dict[str, Any]:
 
 def is_held(folder: Path) -> bool:
     """Whether some process runs the study now."""
-    try:
-        os.close(_locked(folder))
-    except (StateBusy, OSError) as error:
-        return isinstance(error, StateBusy)
-    return False
+    return lock.is_held(_lock_path(folder))
 
 
-def _locked(folder: Path) -> int:
-    """A lock the kernel releases with its process, even after kill -9."""
-    file = os.open(folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        os.close(file)
-        raise StateBusy(f"Another process runs the study in {folder}; stop that one first.") from None
-    return file
+def _lock_path(folder: Path) -> Path:
+    return folder / "lock"
 
 
 def _round_folder(folder: Path, round_index: int) -> Path:

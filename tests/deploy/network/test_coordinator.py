@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from secure_sapefl.coordinator.state import ServerState, StateBusy, is_held, read_status
-from secure_sapefl.errors import BadInput
+from secure_sapefl.coordinator.state import ServerState, is_held, read_status
+from secure_sapefl.errors import BadInput, Busy
 from secure_sapefl.transport.wire import ToServer, read_to_site, write_to_server
 
 World = Callable[..., Any]
@@ -171,7 +171,7 @@ def test_state_belongs_to_one_study_and_one_process(world: World) -> None:
     deployed = world()
     deployed.start_all()
     deployed.run(until=lambda server: server.round_index == 1)
-    with pytest.raises(StateBusy):
+    with pytest.raises(Busy, match="held by process"):
         ServerState(deployed.folder / "server", deployed.file.digest)
     assert is_held(deployed.folder / "server")
     deployed.state.__exit__()
