@@ -17,11 +17,12 @@ def budget(
     ] = "sapefl,ditto,fedavg",
     seeds: shared.Seeds = 3,
     seed: shared.Seed = 0,
-    clients: Annotated[int | None, typer.Option(help="Sites; by default all natural groups, else 20.")] = None,
+    clients: shared.Clients = None,
     rounds: shared.Rounds = 10,
     participation: shared.Participation = 0.7,
-    partition: Annotated[str | None, typer.Option(help="natural, dirichlet or iid.")] = None,
+    partition: shared.Partition = None,
     kappa: shared.Kappa = 0.3,
+    clusters: shared.Clusters = 4,
     local_epochs: shared.LocalEpochs = 5,
     batch_size: shared.BatchSize = 16,
     lr: shared.Rate = 0.05,
@@ -32,6 +33,8 @@ def budget(
     dp_score_fraction: Annotated[float, typer.Option(help="Share of the budget for similarity scores.")] = 0.1,
     rows: shared.Rows = None,
     data_dir: shared.DataDir = None,
+    label: shared.Label = None,
+    group: shared.Group = None,
     data_option: shared.DataOption = None,
     jobs: shared.Jobs = None,
     cells: shared.Cells = None,
@@ -48,6 +51,8 @@ def budget(
     `secure-sapefl budget`
 
     `secure-sapefl budget --dataset heart --participation 1 --epsilons 1,4,inf --methods sapefl,local --seeds 5`
+
+    `secure-sapefl budget --dataset patients.csv --label outcome --group hospital --epsilons 1,4,inf`
     """
     from secure_sapefl.cli.progress import download_progress
     from secure_sapefl.experiments.budget import Request, budget_curves, document, parse_epsilons

@@ -19,10 +19,10 @@ def compare(
     methods: Methods = "all",
     seeds: shared.Seeds = 3,
     seed: shared.Seed = 0,
-    clients: shared.Clients = 20,
+    clients: shared.Clients = None,
     rounds: shared.Rounds = 30,
     participation: shared.Participation = 0.7,
-    partition: shared.Partition = "dirichlet",
+    partition: shared.Partition = None,
     kappa: shared.Kappa = 0.3,
     clusters: shared.Clusters = 4,
     local_epochs: shared.LocalEpochs = 5,
@@ -34,6 +34,8 @@ def compare(
     tune: Annotated[bool, typer.Option("--tune", help="First tune every method on validation rows, alike.")] = False,
     tune_rounds: Annotated[int | None, typer.Option(min=1, help="Rounds of a trial. [default: --rounds]")] = None,
     data_dir: shared.DataDir = None,
+    label: shared.Label = None,
+    group: shared.Group = None,
     data_option: shared.DataOption = None,
     jobs: shared.Jobs = None,
     cells: shared.Cells = None,
@@ -45,12 +47,15 @@ def compare(
 ) -> None:
     """Compare methods on datasets: accuracy and AUC, ranks, the paper's numbers, and whether a lead is more than noise.
 
-    `--dataset all` means the paper's eight. `NAME@PARTITION` divides one dataset its own way. An interrupted comparison
-    goes on when the same command is given again.
+    A file's own groups are the sites, unless `--partition` says otherwise. `NAME@PARTITION` divides one dataset its own
+    way. `--dataset all` means the paper's eight, divided as in the paper. An interrupted comparison goes on when the
+    same command is given again.
 
     Examples:
 
     `secure-sapefl compare`
+
+    `secure-sapefl compare --dataset patients.csv --label outcome --group hospital --methods local,fedavg,sapefl`
 
     `secure-sapefl compare --dataset synthetic,synthetic@clustered,har@natural --methods local,ditto,sapefl --tune`
 
@@ -66,7 +71,7 @@ def compare(
     if tune_rounds is not None and not tune:
         raise BadInput("--tune-rounds says how long a trial of --tune is; give --tune as well.")
     setting = shared.setting_of(locals(), evaluate_every=rounds)
-    tasks = tuple(_task(name) for name in _datasets(dataset))
+    tasks = tuple(task for name in shared.split(dataset or ["synthetic"]) for task in tasks_of(name, partition))
     contenders = tuple(shared.contenders(methods))
     with download_progress() as progress:
         check(setting, tasks, contenders, progress)
@@ -78,17 +83,14 @@ def compare(
     shared.conclude(document(comparison), charts(comparison), out, output)
 
 
-def _datasets(values: list[str] | None) -> list[str]:
-    from secure_sapefl.experiments import paper
-
-    names = shared.split(values or ["synthetic"])
-    return [each for name in names for each in (paper.datasets() if name == "all" else (name,))]
-
-
-def _task(text: str) -> "Task":
-    """``har@natural``; a path may hold an @ of its own."""
+def tasks_of(text: str, partition: str | None) -> "list[Task]":
+    """``har@natural``; a path may hold an @ of its own. ``all`` is divided as in the paper, or as asked for."""
     from secure_sapefl.data import PARTITIONS
+    from secure_sapefl.experiments import paper
     from secure_sapefl.experiments.setting import Task
 
-    name, _, partition = text.rpartition("@")
-    return Task(dataset=name, changes={"partition": partition}) if partition in PARTITIONS else Task(dataset=text)
+    if text == "all":
+        division = {"partition": partition or paper.PARTITION}
+        return [Task(dataset=name, changes=division) for name in paper.datasets()]
+    name, _, own = text.rpartition("@")
+    return [Task(dataset=name, changes={"partition": own}) if own in PARTITIONS else Task(dataset=text)]

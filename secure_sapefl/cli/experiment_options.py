@@ -25,10 +25,13 @@ Datasets = Annotated[
 ]
 Seeds = Annotated[int, typer.Option(help="How many seeds, counted from --seed.")]
 Seed = Annotated[int, typer.Option(help="The first seed.")]
-Clients = Annotated[int, typer.Option(help="Sites; the paper has 100.")]
+Clients = Annotated[int | None, typer.Option(help="Sites; by default all natural groups, else 20. The paper has 100.")]
 Rounds = Annotated[int, typer.Option(help="Rounds of training; the paper has 200.")]
 Participation = Annotated[float, typer.Option(help="Share of sites in a round.")]
-Partition = Annotated[str, typer.Option(help="How rows are divided; the paper's way is dirichlet.")]
+Partition = Annotated[
+    str | None,
+    typer.Option(help="natural, dirichlet (as in the paper), iid or clustered. [default: natural if there are groups]"),
+]
 Clusters = Annotated[int, typer.Option(help="Groups of sites that disagree on the labels, if clustered.")]
 Kappa = Annotated[float, typer.Option(help="Dirichlet concentration; small is skewed.")]
 LocalEpochs = Annotated[int, typer.Option(help="Epochs a round, E.")]
@@ -39,6 +42,8 @@ Protection = Annotated[str, typer.Option(help="plaintext for research speed, or 
 Rows = Annotated[int | None, typer.Option(help="Use a random part of each dataset, for quick runs.")]
 DataDir = Annotated[Path | None, typer.Option(help="Folder with .npz files; also $SAPEFL_DATA.")]
 DataOption = Annotated[list[str] | None, typer.Option(help="KEY=VALUE for every dataset, e.g. flip_y=0.")]
+Label = Annotated[str | None, typer.Option(help="Label column of a CSV file.")]
+Group = Annotated[str | None, typer.Option(help="Site column of a CSV file.")]
 Jobs = Annotated[int | None, typer.Option(min=1, help="Runs at a time, a core each. [default: all cores]")]
 Cells = Annotated[Path | None, typer.Option(help="Folder of finished runs, to share them. [default: OUT/cells]")]
 Format = Annotated[Literal["table", "json"], typer.Option("--format", help="What to print at the end.")]

@@ -18,11 +18,14 @@ def figures(
     dataset: Annotated[str, typer.Option(help="A registered name, or a path to an .npz or .csv file.")] = "synthetic",
     seeds: shared.Seeds = 3,
     seed: shared.Seed = 0,
-    clients: Annotated[int, typer.Option(help="Sites; 20 as in the paper's figures.")] = 20,
+    clients: Annotated[
+        int | None, typer.Option(help="Sites; by default all natural groups, else 20 as in the paper's figures.")
+    ] = None,
     rounds: Annotated[int, typer.Option(help="Rounds of training; 100 as in the paper's figures.")] = 100,
     participation: Annotated[
         float | None, typer.Option(help="Share of sites in a round. [default: 0.7; weak-clients: 1]")
     ] = None,
+    partition: shared.Partition = None,
     kappa: shared.Kappa = 0.3,
     local_epochs: shared.LocalEpochs = 5,
     batch_size: shared.BatchSize = 16,
@@ -31,6 +34,8 @@ def figures(
     protection: shared.Protection = "plaintext",
     rows: shared.Rows = None,
     data_dir: shared.DataDir = None,
+    label: shared.Label = None,
+    group: shared.Group = None,
     data_option: shared.DataOption = None,
     jobs: shared.Jobs = None,
     cells: shared.Cells = None,
@@ -51,7 +56,7 @@ def figures(
     from secure_sapefl.experiments.setting import Contender, Task, check
 
     setting, task = (
-        shared.setting_of(locals(), partition="dirichlet", participation=participation or PARTICIPATION[figure]),
+        shared.setting_of(locals(), participation=participation or PARTICIPATION[figure]),
         Task(dataset=dataset),
     )
     with download_progress() as progress:

@@ -3,7 +3,6 @@
 import json
 from collections import defaultdict
 from dataclasses import asdict
-from pathlib import Path
 from statistics import mean
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -11,6 +10,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from secure_sapefl.cli import experiment_options as shared
 from secure_sapefl.cli.options import given
 
 if TYPE_CHECKING:
@@ -24,7 +24,9 @@ def robustness(
     rounds: Annotated[int, typer.Option(help="Rounds of training.")] = 20,
     share: Annotated[float, typer.Option(min=0.01, max=0.9, help="Share of hostile sites.")] = 0.1,
     seeds: Annotated[int, typer.Option(min=1, help="Repeat with this many seeds.")] = 3,
-    data_dir: Annotated[Path | None, typer.Option(help="Folder with .npz files; also $SAPEFL_DATA.")] = None,
+    data_dir: shared.DataDir = None,
+    label: shared.Label = None,
+    group: shared.Group = None,
     output: Annotated[Literal["table", "json"], typer.Option("--format", help="How to print.")] = "table",
 ) -> None:
     """Let some sites attack: flipped labels, updates with the sign turned, and the same with a lie about the score.
@@ -34,7 +36,15 @@ def robustness(
     from secure_sapefl.config import Config
     from secure_sapefl.experiments.robustness import robustness as run
 
-    settings = given(dataset=dataset, clients=clients, rounds=rounds, data_dir=data_dir, protection="plaintext")
+    settings = given(
+        dataset=dataset,
+        clients=clients,
+        rounds=rounds,
+        data_dir=data_dir,
+        label=label,
+        group=group,
+        protection="plaintext",
+    )
     config = Config.read(settings, "the command line")
     rows = list(run(config, methods.split(","), seeds, share, lambda news: typer.echo(news, err=True)))
     if output == "json":

@@ -20,6 +20,9 @@ PROTOCOL: Final = (
     "targets."
 )
 
+PARTITION: Final = "dirichlet"
+"""How the paper divides every dataset, also those that have groups of their own."""
+
 
 def published(metric: Metric, dataset: str, method: str) -> Estimate | None:
     return _estimate(_tables()[metric].get(dataset, {}).get(method))

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from secure_sapefl.cli.app import main
+from secure_sapefl.cli.compare import tasks_of
 
 DATA = ("--data-option", "rows=60", "--data-option", "classes=3")
 TINY = ("--clients", "2", "--rounds", "1", "--seeds", "1", "--local-epochs", "1", "--jobs", "1", "--out", "out")
@@ -174,3 +175,67 @@ def test_an_output_folder_that_is_a_file_is_said(cli: Cli) -> None:
     assert answer.code == 2
     assert "Cannot write to" in answer.err
     assert Path("out").read_text() == "mine"
+
+
+@pytest.fixture
+def hospitals(cli: Cli) -> Path:
+    """A table of three hospitals of unequal size."""
+    rng, sizes = np.random.default_rng(0), {"amber": 40, "birch": 30, "cedar": 20}
+    rows = [
+        f"{hospital},{age:.2f},{pressure:.2f},{'ill' if age > 0 else 'well'}"
+        for hospital, size in sizes.items()
+        for age, pressure in rng.normal(size=(size, 2))
+    ]
+    Path("patients.csv").write_text("\n".join(["hospital,age,pressure,outcome", *rows]) + "\n", encoding="utf-8")
+    return Path("patients.csv")
+
+
+COLUMNS = ("--label", "outcome", "--group", "hospital")
+SHORT = ("--rounds", "1", "--seeds", "1", "--local-epochs", "1", "--jobs", "1", "--participation", "1", "--out", "out")
+READERS = {
+    "compare": ("compare", "--methods", "local"),
+    "budget": ("budget", "--methods", "local", "--epsilons", "4,inf", "--data-option", "standardise=none"),
+    "influence": ("ablate", "influence"),
+    "threshold": ("ablate", "threshold"),
+    "trajectories": ("figures", "trajectories"),
+    "weak clients": ("figures", "weak-clients"),
+}
+
+
+@pytest.mark.parametrize("command", READERS.values(), ids=READERS)
+def test_a_csv_is_read_and_its_hospitals_are_the_sites(cli: Cli, hospitals: Path, command: tuple[str, ...]) -> None:
+    answer = cli(*command, "--dataset", str(hospitals), *COLUMNS, *SHORT, "--format", "json")
+    assert answer.code == 0, answer.err
+    assert "patients.csv: patients.csv, 90 rows; 3 clients, natural partition" in json.loads(answer.out)["setting"]
+
+
+def test_the_groups_of_an_npz_are_the_sites_unless_others_are_asked_for(cli: Cli) -> None:
+    rng = np.random.default_rng(0)
+    np.savez("mine.npz", X=rng.normal(size=(90, 4)), y=np.arange(90) % 3, group=np.repeat(np.arange(3), 30))
+    answer = cli("compare", "--dataset", "mine.npz,mine.npz@iid", "--methods", "local", *SHORT, "--format", "json")
+    assert answer.code == 2  # 20 sites are too many for 90 rows, and are invented only where somebody asks for it
+    assert "Ask for at most 9 clients" in answer.err
+    answer = cli("compare", "--dataset", "mine.npz", "--methods", "local", *SHORT, "--format", "json")
+    assert "mine.npz: mine.npz, 90 rows; 3 clients, natural partition" in json.loads(answer.out)["setting"]
+
+
+def test_kappa_invents_sites_and_says_so(cli: Cli, hospitals: Path) -> None:
+    command = ("ablate", "kappa", "--dataset", str(hospitals), *COLUMNS, *SHORT, "--clients", "2", "--format", "json")
+    assert "2 clients, dirichlet partition" in cli(*command).out
+    refused = cli(*command, "--partition", "natural")
+    assert refused.code == 2
+    assert "Leave --partition out" in refused.err
+
+
+def test_the_paper_s_eight_are_divided_as_in_the_paper() -> None:
+    """HAR and AccGyro have people of their own; 100 sites cannot be made of 30 people."""
+    assert {task.changes["partition"] for task in tasks_of("all", None)} == {"dirichlet"}
+    assert {task.changes["partition"] for task in tasks_of("all", "iid")} == {"iid"}
+    assert [task.changes for task in tasks_of("har", None)] == [{}]
+
+
+def test_robustness_reads_a_csv(cli: Cli, hospitals: Path) -> None:
+    answer = cli("robustness", "--dataset", str(hospitals), *COLUMNS, "--methods", "fedavg", "--rounds", "1",
+                 "--seeds", "1", "--format", "json")  # fmt: skip
+    assert answer.code == 0, answer.err
+    assert "1 of 3 sites hostile" in answer.err
