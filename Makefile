@@ -4,7 +4,7 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: simulate test format slow docs check-deps sbom reproducible clean
+.PHONY: simulate test format slow measure docs check-deps sbom reproducible clean
 
 simulate: $(VENV)/.installed        ## the default study: SAPE-FL, encrypted, 20 clients, 10 rounds
 	$(BIN)/secure-sapefl simulate
@@ -12,8 +12,11 @@ simulate: $(VENV)/.installed        ## the default study: SAPE-FL, encrypted, 20
 test: $(VENV)/.installed-dev        ## lint, types, fast tests: what CI runs
 	BIN=$(BIN) ./scripts/check
 
-slow: $(VENV)/.installed-dev        ## the long tests as well
-	$(BIN)/python -m pytest -m slow
+slow: $(VENV)/.installed-dev        ## the long tests, in parts; PART=tests/crypto runs some, PART=--list says what is known
+	$(BIN)/python scripts/slow.py $(PART)
+
+measure: $(VENV)/.installed-dev     ## the house in numbers: lines, folders, cycles, repetition
+	$(BIN)/python scripts/measure.py
 
 format: $(VENV)/.installed-dev
 	$(BIN)/ruff check --fix . && $(BIN)/ruff format .
