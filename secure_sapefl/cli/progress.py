@@ -46,7 +46,7 @@ def round_progress(rounds: int, quiet: bool) -> Iterator[Callable[["RoundRecord"
                 console.print(
                     f"round {record.round_index + 1}: {refusal.site} left out: {refusal.reason}", markup=False
                 )
-            if not record.changed and record.traffic.up:
+            if _all_scores_zero(record):
                 console.print(f"round {record.round_index + 1}: all scores are zero, the global model stays as it was")
 
         yield on_round
@@ -72,10 +72,19 @@ def download_progress() -> Iterator["FetchProgress"]:
             bars.stop()
 
 
+def _all_scores_zero(record: "RoundRecord") -> bool:
+    """Updates came and a sum was made, and still nothing moved. A rejected sum is told as the server's refusal."""
+    rejected = any(refusal.site == "server" for refusal in record.refusals)
+    return bool(record.traffic.update) and not record.changed and not rejected
+
+
 def _news(record: "RoundRecord") -> str:
-    parts = [f"accuracy {record.personal.accuracy.mean:.3f}", f"AUC {record.personal.auc.mean:.3f}"]
-    similarity = record.similarity
+    """Accuracy and AUC of a round that was evaluated, peers of a method that has them, and their scores where sent."""
+    similarity, parts = record.similarity, []
+    if record.personal.accuracy.per_client:
+        parts += [f"accuracy {record.personal.accuracy.mean:.3f}", f"AUC {record.personal.auc.mean:.3f}"]
     if "peers_passed" in similarity:
         parts.append(f"peers {similarity['peers_passed']:.1f}/{similarity['peers_received']:.1f}")
-        parts.append(f"s {similarity['score_min']:.1f}..{similarity['score_max']:.1f}")
-    return "  ".join(parts)
+        if "score_min" in similarity:
+            parts.append(f"s {similarity['score_min']:.1f}..{similarity['score_max']:.1f}")
+    return "  ".join(parts) or "done"

@@ -11,6 +11,7 @@ _PROTECTION = {
     "plaintext": "plaintext: for research speed; the server could read every update and model",
 }
 _SILENT = "none needed: nothing left a site"
+_NO_GLOBAL_MODEL = "none was trained"
 
 
 def show_summary(summary: dict[str, Any], folder: Path) -> None:
@@ -24,6 +25,7 @@ def show_summary(summary: dict[str, Any], folder: Path) -> None:
 
 def _rows(summary: dict[str, Any]) -> list[tuple[str, str]]:
     sizes, seconds = summary["bytes"], summary["seconds"]
+    updates = sizes["update_bytes_per_parameter"]
     slowest = sorted(((v, k) for k, v in seconds.items() if k != "total" and v > 0.05), reverse=True)
     rows = [
         ("data", f"{summary['source']}, {summary['partition']} partition"),
@@ -31,27 +33,28 @@ def _rows(summary: dict[str, Any]) -> list[tuple[str, str]]:
         ("protection", _PROTECTION[summary["protection"]] if sizes["up_per_client_round"] else _SILENT),
         ("accuracy, own models", _spread(summary["accuracy"])),
         ("AUC, own models", f"{_spread(summary['auc'])}, defined at {summary['auc']['defined']} sites"),
-        ("accuracy, global model", _spread(summary["global_accuracy"])),
+        ("accuracy, global model", _spread(summary["global_accuracy"]) if updates else _NO_GLOBAL_MODEL),
         (
             "a site's traffic a round",
             f"{_size(sizes['up_per_client_round'])} up, {_size(sizes['down_per_client_round'])} down",
         ),
-        (
-            "update",
-            f"{summary['parameters']:,} parameters, {sizes['update_bytes_per_parameter']:.2f} bytes each on the wire",
-        ),
+        ("update", f"{summary['parameters']:,} parameters, {_on_the_wire(updates)}"),
         ("seconds", f"{seconds['total']:.1f} in all: " + ", ".join(f"{k} {v:.1f}" for v, k in slowest)),
     ]
     if summary.get("late_clients"):
         rows.append(("late sites, accuracy", _late(summary["late_clients"])))
     if summary["privacy"]:
         rows.append(("differential privacy", _privacy(summary["privacy"])))
-    if summary["skipped_rounds"] and sizes["up_per_client_round"]:
+    if summary["skipped_rounds"] and updates:
         rows.append(("global model unchanged", f"in rounds {', '.join(str(r + 1) for r in summary['skipped_rounds'])}"))
     if summary["refused"]:
         names = sorted({r["site"] for r in summary["refused"]})
         rows.append(("left out", f"{len(summary['refused'])} times: {', '.join(names)}"))
     return rows
+
+
+def _on_the_wire(bytes_per_parameter: float) -> str:
+    return f"{bytes_per_parameter:.2f} bytes each on the wire" if bytes_per_parameter else "not sent"
 
 
 def _late(late: dict[str, Any]) -> str:

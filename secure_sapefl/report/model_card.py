@@ -83,7 +83,7 @@ def _limits(run: Run, sites: Sequence[SiteRow]) -> Iterator[str]:
     yield "Test rows come from the same sites and times as training rows."
     if run.summary["protection"] == "plaintext" and not run.silent:
         yield "Trained in plaintext: whoever ran the server could read every update and model."
-    elif not run.silent:
+    elif run.has_global_model:
         yield (
             "A global model that is to leave the cohort goes through CohortKey.decode_for_release: a decryption "
             "published as it is can give the key away."

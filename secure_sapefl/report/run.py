@@ -54,9 +54,14 @@ class Run:
         return self.algorithm.homomorphic is Homomorphic.SILENT
 
     @property
+    def has_global_model(self) -> bool:
+        """Sites sent updates, whose sum moved one."""
+        return self.algorithm.homomorphic is Homomorphic.WEIGHTED_SUM
+
+    @property
     def personal_differs(self) -> bool:
         """There is a global model, and sites use something else."""
-        return not self.silent and self.last.personal.accuracy != self.last.everywhere.accuracy
+        return self.has_global_model and self.last.personal.accuracy != self.last.everywhere.accuracy
 
     @property
     def rows(self) -> tuple[int, ...] | None:

@@ -34,6 +34,8 @@ def who_sees_what(run: Run) -> tuple[Sight, ...]:
         return rows, Sight("Each site's own model", _NEVER_LEAVES, _NEVER_LEAVES)
     encrypted = run.summary["protection"] == "ckks"
     relayed = _relayed(encrypted) if run.algorithm.relays_models else ()
+    if not run.has_global_model:
+        return rows, *relayed, _traffic()
     return rows, _update(encrypted), *relayed, _score(run.algorithm), _global_model(encrypted), _traffic()
 
 

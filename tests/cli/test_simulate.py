@@ -186,6 +186,13 @@ def test_json_is_one_strict_document_and_progress_goes_elsewhere(cli: Cli, tmp_p
     assert "accuracy" in answer.err
 
 
+def test_a_round_that_was_not_evaluated_says_no_accuracy(cli: Cli) -> None:
+    answer = cli("simulate", *PLAIN, "--out", "out", "--method", "fedavg", "--evaluate-every", "3")
+    first, second, third = answer.err.splitlines()
+    assert (first, second) == ("round 1/3  done", "round 2/3  done")
+    assert third.startswith("round 3/3  accuracy 0.")
+
+
 def test_quiet_says_nothing_but_the_result(cli: Cli) -> None:
     answer = cli("simulate", *PLAIN, "--out", "out", "--quiet")
     assert (answer.code, answer.err) == (0, "")
