@@ -9,13 +9,14 @@ import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Final
+from typing import BinaryIO, Final
 
 from sapefl_crypto.errors import KeyRejected
 from sapefl_crypto.secret import Secret
 
 PRIVATE: Final = 0o600
 PUBLIC: Final = 0o644
+_ORDINARY: Final = 0o666  # less what the umask takes away
 _LARGEST: Final = 2**22
 
 
@@ -45,26 +46,32 @@ def require_private(path: Path, status: os.stat_result) -> None:
 
 
 def write(path: Path, content: Secret, *, mode: int, replace: bool = False) -> None:
-    """Write a neighbour, flush it, then give it the name: a crash leaves the old file or the new one, never half."""
+    with _explained(path, "written"), replacing(path, mode=mode, replace=replace) as file:
+        file.write(content.reveal())
+
+
+@contextmanager
+def replacing(path: Path, *, mode: int | None = None, replace: bool = True) -> Iterator[BinaryIO]:
+    """Write a neighbour, flush it, then give it the name: a crash leaves the old file or the new one, never half.
+
+    Without a ``mode`` the process's umask decides who may read it; without ``replace`` a name that is taken is kept.
+    """
     neighbour = path.parent / f".{path.name}.{secrets.token_hex(8)}"
-    with _explained(path, "written"):
-        try:
-            _write_new(neighbour, content, mode)
-            if replace:
-                neighbour.replace(path)
-            else:
-                path.hardlink_to(neighbour)  # unlike a rename, fails when the name is taken
-            _flush_folder(path.parent)
-        finally:
-            neighbour.unlink(missing_ok=True)
-
-
-def _write_new(path: Path, content: Secret, mode: int) -> None:
-    with _descriptor(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL) as descriptor:
-        os.fchmod(descriptor, mode)
-        with os.fdopen(descriptor, "wb", closefd=False) as file:
-            file.write(content.reveal())
-        os.fsync(descriptor)
+    try:
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL
+        with _descriptor(neighbour, flags, _ORDINARY if mode is None else PRIVATE) as descriptor:
+            if mode is not None:
+                os.fchmod(descriptor, mode)
+            with os.fdopen(descriptor, "wb", closefd=False) as file:
+                yield file
+            os.fsync(descriptor)
+        if replace:
+            neighbour.replace(path)
+        else:
+            path.hardlink_to(neighbour)  # unlike a rename, fails when the name is taken
+        _flush_folder(path.parent)
+    finally:
+        neighbour.unlink(missing_ok=True)
 
 
 def _flush_folder(folder: Path) -> None:
@@ -73,8 +80,8 @@ def _flush_folder(folder: Path) -> None:
 
 
 @contextmanager
-def _descriptor(path: Path, flags: int) -> Iterator[int]:
-    descriptor = os.open(path, flags | os.O_NOFOLLOW | os.O_CLOEXEC, PRIVATE)
+def _descriptor(path: Path, flags: int, mode: int = PRIVATE) -> Iterator[int]:
+    descriptor = os.open(path, flags | os.O_NOFOLLOW | os.O_CLOEXEC, mode)
     try:
         yield descriptor
     finally:

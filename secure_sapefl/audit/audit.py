@@ -31,9 +31,10 @@ from secure_sapefl.audit.traffic import Times, time_sites
 from secure_sapefl.config import Config
 from secure_sapefl.data import Federation
 from secure_sapefl.engine.late import divided
-from secure_sapefl.engine.run_folder import RunFolder, summary_of, write_whole, writing
+from secure_sapefl.engine.run_folder import RunFolder, summary_of, writing
 from secure_sapefl.engine.simulator import federation_of
 from secure_sapefl.errors import BadInput
+from secure_sapefl.storage.files import write_whole
 
 Say = Callable[[str], None]
 """Told what comes next, once for each of `Effort.stages`."""

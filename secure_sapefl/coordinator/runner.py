@@ -14,7 +14,7 @@ from typing import Final
 from sapefl_crypto.secret import Secret
 from secure_sapefl.coordinator.state import is_held, read_status
 from secure_sapefl.errors import BadInput
-from secure_sapefl.storage.private_files import make_private_folder
+from secure_sapefl.storage.files import make_private_folder
 from secure_sapefl.transport import server_app_environment
 from secure_sapefl.transport.flower import (
     Child,

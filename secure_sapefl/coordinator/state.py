@@ -20,9 +20,9 @@ from secure_sapefl.coordinator.standing import ClosedRound
 from secure_sapefl.errors import BadInput
 from secure_sapefl.protocol.messages import RoundOutcome, SealedModel, SiteId
 from secure_sapefl.storage import lock
+from secure_sapefl.storage.files import make_private_folder, write_private
 from secure_sapefl.storage.lock import Lock
 from secure_sapefl.storage.parts import from_bytes, to_bytes
-from secure_sapefl.storage.private_files import make_private_folder, write_private
 from secure_sapefl.transport.wire import outcome_of, outcome_parts
 
 _OUTCOME: Final = "outcome"

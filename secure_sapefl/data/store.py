@@ -6,7 +6,6 @@ else ``secure-sapefl`` in the XDG cache folder.
 
 import os
 import shutil
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
@@ -16,7 +15,8 @@ import numpy as np
 from secure_sapefl.data.arrays import Arrays, read_npz
 from secure_sapefl.data.fetch import Fetcher, Progress, no_progress
 from secure_sapefl.data.spec import DatasetSpec, Layout, Stored
-from secure_sapefl.errors import BadInput, DataUnavailable, OutputFailed
+from secure_sapefl.errors import BadInput, DataUnavailable
+from secure_sapefl.storage.files import replacing, writing
 
 MAY_FOLLOW_KEY: Final = ("_", "-", ".")  # so that `cifar10` finds cifar10_18k.npz and not cifar100_12k.npz
 
@@ -90,19 +90,8 @@ def _serves(path: Path, key: str) -> bool:
 
 
 def _save(target: Path, layout: Layout) -> Path:
-    """Write under another name first: a file called ``target`` is always whole."""
-    try:
+    with writing(target, "Set SAPEFL_CACHE elsewhere."):
         target.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile(dir=target.parent, suffix=".tmp", delete=False) as file:
-            temporary = Path(file.name)
-            try:
-                np.savez_compressed(file, allow_pickle=False, **layout)
-                file.flush()
-                temporary.replace(target)
-            finally:
-                temporary.unlink(missing_ok=True)
-    except OSError as error:
-        raise OutputFailed(
-            f"{target} cannot be written ({error.strerror or error}). Set SAPEFL_CACHE elsewhere."
-        ) from error
+        with replacing(target) as file:
+            np.savez_compressed(file, allow_pickle=False, **layout)
     return target

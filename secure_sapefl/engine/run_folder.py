@@ -7,19 +7,21 @@ summary.json   at the end
 """
 
 import json
-import os
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
+from itertools import islice
 from pathlib import Path
 from pickle import UnpicklingError
-from typing import Any
+from typing import Any, BinaryIO
 
 import torch
 from torch import Tensor
 
 from secure_sapefl.config import Config
 from secure_sapefl.engine.result import Result, RoundRecord
-from secure_sapefl.errors import BadInput, OutputFailed
+from secure_sapefl.errors import BadInput
+from secure_sapefl.storage import files, json_lines
+from secure_sapefl.storage.files import remove_unfinished, replacing, write_whole
 
 _DAMAGE = (OSError, RuntimeError, EOFError, UnpicklingError, ValueError, KeyError, TypeError)  # as readers report it
 
@@ -53,11 +55,10 @@ class RunFolder:
     def save_round(self, record: RoundRecord, tensors: Mapping[str, Tensor]) -> None:
         """First the line, then the checkpoint: what a crash leaves between the two is cut off by `load`."""
         with writing(self.path):
-            with self._rounds.open("a", encoding="utf-8") as file:
-                file.write(json.dumps(record.to_json()) + "\n")
+            json_lines.append(self._rounds, record.to_json())
             self._checkpoint.parent.mkdir(exist_ok=True)
-            with replacing(self._checkpoint) as temporary:
-                torch.save({"round": record.round_index, "tensors": dict(tensors)}, temporary)
+            with replacing(self._checkpoint) as file:
+                _save({"round": record.round_index, "tensors": dict(tensors)}, file)
 
     def load(self) -> tuple[list[RoundRecord], dict[str, Tensor]]:
         """Records and tensors after the last round that was saved whole; later lines are removed."""
@@ -66,14 +67,15 @@ class RunFolder:
             return [], {}
         try:
             saved = torch.load(self._checkpoint, weights_only=True)
-            lines = self._rounds.read_text(encoding="utf-8").splitlines()[: saved["round"] + 1]
-            records = [RoundRecord.from_json(json.loads(line)) for line in lines]
+            kept = saved["round"] + 1
+            records = [RoundRecord.from_json(line) for line in islice(json_lines.read(self._rounds), kept)]
         except _DAMAGE as error:
             raise self._damaged(f"{type(error).__name__} while reading it") from None
-        if len(lines) != saved["round"] + 1:
+        if len(records) != kept:
             raise self._damaged(f"{self._rounds.name} has lost lines")
         with writing(self.path):
-            write_whole(self._rounds, "".join(line + "\n" for line in lines).encode())
+            json_lines.cut(self._rounds, kept)
+            remove_unfinished(self._checkpoint)
         return records, saved["tensors"]
 
     def late_clients(self) -> dict[str, Any] | None:
@@ -88,33 +90,16 @@ class RunFolder:
             write_whole(self.path / "summary.json", json.dumps(result.summary(), indent=1).encode())
 
 
-def write_whole(path: Path, content: bytes) -> None:
-    """The file with all of ``content``, or the file as it was."""
-    with replacing(path) as temporary:
-        temporary.write_bytes(content)
-
-
-@contextmanager
-def replacing(path: Path) -> Iterator[Path]:
-    """Where to write what is to take the place of ``path``; it does so when all went well, and is gone when not."""
-    temporary = path.with_name(path.name + ".new")
-    try:
-        yield temporary
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)
-
-
-@contextmanager
-def writing(path: Path) -> Iterator[None]:
+def writing(path: Path) -> AbstractContextManager[None]:
     """Turn what the disk answers into a sentence."""
+    return files.writing(path, f"What was saved before is whole; make room and use --resume {path}.")
+
+
+def _save(values: Mapping[str, object], file: BinaryIO) -> None:
     try:
-        yield
-    except (OSError, RuntimeError) as error:  # torch reports a full disk as a RuntimeError
-        reason = os.strerror(error.errno) if isinstance(error, OSError) and error.errno else str(error).split("\n")[0]
-        raise OutputFailed(
-            f"Cannot write to {path}: {reason}. What was saved before is whole; make room and use --resume {path}."
-        ) from None
+        torch.save(values, file)
+    except RuntimeError as error:  # how torch reports a full disk
+        raise OSError(str(error).split("\n")[0]) from None
 
 
 def summary_of(path: Path) -> dict[str, Any]:

@@ -4,8 +4,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from secure_sapefl.engine.run_folder import write_whole
-from secure_sapefl.errors import OutputFailed
+from secure_sapefl.storage.files import write_whole, writing
 
 
 def save(path: Path, content: bytes) -> None:
@@ -15,11 +14,6 @@ def save(path: Path, content: bytes) -> None:
 
 @contextmanager
 def writing_into(folder: Path) -> Iterator[None]:
-    try:
+    with writing(folder, "Finished cells are kept: make room and give the same command again."):
         folder.mkdir(parents=True, exist_ok=True)
         yield
-    except OSError as error:
-        raise OutputFailed(
-            f"Cannot write to {folder}: {error.strerror or error}. "
-            "Finished cells are kept: make room and give the same command again."
-        ) from None

@@ -1,6 +1,5 @@
 """A finished run as its folder tells it, checked once so that charts and page need not doubt it."""
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +15,7 @@ from secure_sapefl.engine.run_folder import summary_of
 from secure_sapefl.errors import BadInput
 from secure_sapefl.metrics import Floats
 from secure_sapefl.report.audit_section import AuditSection, read_audit
+from secure_sapefl.storage import json_lines
 
 _NEEDED = frozenset(
     {"method", "dataset", "source", "partition", "client_names", "rounds", "seed", "protection", "device", "versions"}
@@ -86,12 +86,11 @@ def load_run(folder: Path) -> Run:
         raise BadInput(f"{folder} is not a folder. Give the folder of a finished run, as `simulate --out` makes it.")
     try:
         summary = summary_of(folder)
-        lines = (folder / "rounds.jsonl").read_text(encoding="utf-8").splitlines()
         run = Run(
             label=printable(folder.resolve().name),
             config=Config.load(folder / "config.toml"),
             summary=summary,
-            rounds=tuple(RoundRecord.from_json(json.loads(line)) for line in lines),
+            rounds=tuple(map(RoundRecord.from_json, json_lines.read(folder / "rounds.jsonl"))),
             audit=read_audit(folder),
         )
         _check(run)

@@ -1,16 +1,15 @@
 """The report of a run: plots beside its numbers, and one self-contained page."""
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 
-from secure_sapefl.engine.run_folder import write_whole
-from secure_sapefl.errors import OutputFailed
 from secure_sapefl.report.charts import charts_of
 from secure_sapefl.report.drawing import save_png
 from secure_sapefl.report.model_card import model_card
 from secure_sapefl.report.page import render_page
 from secure_sapefl.report.run import load_run
+from secure_sapefl.storage.files import write_whole, writing
 
 
 def write_report(folder: Path) -> None:
@@ -40,9 +39,5 @@ def write_model_card(folder: Path, path: Path) -> None:
         write_whole(path, card.encode())
 
 
-@contextmanager
-def _writing(path: Path) -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        raise OutputFailed(f"Cannot write {path}: {error.strerror or error}. Choose another --out.") from None
+def _writing(path: Path) -> AbstractContextManager[None]:
+    return writing(path, "Choose another --out.")

@@ -1,6 +1,5 @@
 """A simulation that is still going on, read from the folder it writes: what `run.py` is for one that has ended."""
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -16,6 +15,7 @@ from secure_sapefl.engine.similarity_log import SimilarityLog
 from secure_sapefl.models import build_model
 from secure_sapefl.report.run import Run, printable
 from secure_sapefl.report.spending import replay
+from secure_sapefl.storage import json_lines
 
 Facts = Mapping[str, Any]
 
@@ -41,7 +41,8 @@ def facts_of(config: Config, federation: Federation) -> Facts:
 
 def load_unfinished(folder: Path, facts: Facts) -> Run | None:
     """The run as far as it has come; None before models were evaluated for the first time."""
-    records = _whole_rounds(folder / "rounds.jsonl")
+    rounds = folder / "rounds.jsonl"
+    records = tuple(map(RoundRecord.from_json, json_lines.read(rounds))) if rounds.exists() else ()
     if not any(record.personal.accuracy.per_client for record in records):
         return None
     config = Config.load(folder / "config.toml")
@@ -53,14 +54,6 @@ def load_unfinished(folder: Path, facts: Facts) -> Run | None:
         privacy=_spent(config, facts, len(records)),
     )
     return Run(label=printable(folder.resolve().name), config=config, summary=result.summary(), rounds=records)
-
-
-def _whole_rounds(path: Path) -> tuple[RoundRecord, ...]:
-    """The last line may be half written; a line is whole when it ends."""
-    if not path.exists():
-        return ()
-    lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
-    return tuple(RoundRecord.from_json(json.loads(line)) for line in lines if line.endswith("\n"))
 
 
 def _similarity(checkpoint: Path, sites: int) -> list[list[float | None]]:

@@ -19,8 +19,8 @@ from secure_sapefl.protocol.messages import Invitation, Refusal, RoundOutcome, R
 from secure_sapefl.site.diary import Diary, Ledger
 from secure_sapefl.site.state import SiteState
 from secure_sapefl.site.study_site import StudySite
+from secure_sapefl.storage.files import write_private
 from secure_sapefl.storage.parts import Parts, from_bytes, to_bytes
-from secure_sapefl.storage.private_files import write_private
 from secure_sapefl.study.terms import StudyTerms
 from secure_sapefl.transport.wire import (
     ToServer,

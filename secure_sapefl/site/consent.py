@@ -19,7 +19,7 @@ from secure_sapefl.site.home import SiteHome
 from secure_sapefl.site.ledger import SiteLedger
 from secure_sapefl.site.ledger_lines import Event
 from secure_sapefl.site.review import review_site
-from secure_sapefl.storage.private_files import make_private_folder, write_private
+from secure_sapefl.storage.files import make_private_folder, write_private
 from secure_sapefl.study.file import StudyFile, read_study
 from secure_sapefl.study.terms import StudyTerms
 

@@ -23,7 +23,7 @@ from secure_sapefl.config import Settings, read_toml
 from secure_sapefl.errors import HomeRejected
 from secure_sapefl.site.ledger import LedgerFiles
 from secure_sapefl.site.policy import TEMPLATE, Policy
-from secure_sapefl.storage.private_files import make_private_folder, require_private_folder, write_private
+from secure_sapefl.storage.files import make_private_folder, require_private_folder, write_private
 from secure_sapefl.study.file import StudyFile, StudyName, read_signed
 
 if TYPE_CHECKING:

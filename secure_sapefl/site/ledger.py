@@ -21,7 +21,7 @@ from typing import Self
 from sapefl_crypto.identity import SiteIdentity, SitePublicKeys
 from secure_sapefl.errors import LedgerRejected, OutputFailed
 from secure_sapefl.site.ledger_lines import Entry, Event, Head, Lines, read_lines
-from secure_sapefl.storage.private_files import write_private
+from secure_sapefl.storage.files import write_private
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,8 +21,8 @@ from secure_sapefl.site.ledger_lines import Event
 from secure_sapefl.site.privacy_store import StudyStore
 from secure_sapefl.site.state import SiteState
 from secure_sapefl.site.study_site import StudySite
+from secure_sapefl.storage.files import write_private
 from secure_sapefl.storage.parts import Parts
-from secure_sapefl.storage.private_files import write_private
 from secure_sapefl.study.file import StudyFile, read_study
 from secure_sapefl.study.terms import StudyTerms
 from secure_sapefl.transport.agent_socket import AgentSocket

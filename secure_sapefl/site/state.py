@@ -13,7 +13,7 @@ from torch import Tensor
 
 from secure_sapefl.data.arrays import Arrays, read_npz
 from secure_sapefl.errors import BadInput, HomeRejected
-from secure_sapefl.storage.private_files import write_private
+from secure_sapefl.storage.files import write_private
 
 _ABOUT: Final = "about"
 _GLOBAL: Final = "theta_global"

@@ -10,7 +10,7 @@ import pytest
 from secure_sapefl import Config, simulate
 from secure_sapefl.engine import run_folder
 from secure_sapefl.engine.result import Result
-from secure_sapefl.engine.run_folder import RunFolder, summary_of, write_whole
+from secure_sapefl.engine.run_folder import RunFolder, summary_of
 from secure_sapefl.engine.simulator import resume
 from secure_sapefl.errors import BadInput, OutputFailed
 
@@ -111,22 +111,6 @@ def test_a_file_is_no_folder(tiny: Tiny, tmp_path: Path) -> None:
         simulate(tiny(), tmp_path / "file")
     with pytest.raises(OutputFailed):
         simulate(tiny(), tmp_path / "file" / "below")
-
-
-def test_a_write_that_fails_leaves_the_old_file_and_no_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    target = tmp_path / "file"
-    write_whole(target, b"old")
-
-    def half(self: Path, content: bytes) -> int:
-        with self.open("wb") as file:
-            file.write(content[:1])
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(Path, "write_bytes", half)
-    with pytest.raises(OSError, match="No space"):
-        write_whole(target, b"new")
-    assert target.read_bytes() == b"old"
-    assert list(tmp_path.iterdir()) == [target]
 
 
 def test_a_run_that_could_not_begin_can_begin_again(

@@ -1,24 +1,51 @@
-"""Private files that are written whole or not at all, and folders nobody else may enter."""
+"""Files that appear whole or not at all, private or ordinary, and folders nobody else may enter.
+
+`sapefl_crypto.safe_file` does the writing: a neighbour, synced, that takes the name at the end.
+"""
 
 import os
 import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
 from sapefl_crypto import safe_file
 from sapefl_crypto.errors import KeyRejected
+from sapefl_crypto.safe_file import replacing as replacing
 from sapefl_crypto.secret import Secret
 from secure_sapefl.errors import HomeRejected, OutputFailed
 
 PRIVATE_FOLDER: Final = 0o700
 
 
+def write_whole(path: Path, content: bytes) -> None:
+    """All of ``content``, or the file as it was; who may read it is the umask's business."""
+    with replacing(path) as file:
+        file.write(content)
+
+
 def write_private(path: Path, content: bytes) -> None:
-    """Mode 0600, synced to disk; a crash leaves the old file or the new one."""
+    """The same with mode 0600."""
     try:
         safe_file.write(path, Secret(content), mode=safe_file.PRIVATE, replace=True)
     except KeyRejected as error:
         raise OutputFailed(str(error)) from None
+
+
+@contextmanager
+def writing(path: Path, next_step: str) -> Iterator[None]:
+    """Turn what the disk answers into a sentence, followed by ``next_step``."""
+    try:
+        yield
+    except OSError as error:
+        raise OutputFailed(f"Cannot write to {path}: {error.strerror or error}. {next_step}") from None
+
+
+def remove_unfinished(path: Path) -> None:
+    """What a killed process left of attempts to replace ``path``; only for who keeps others out (`storage.lock`)."""
+    for leftover in path.parent.glob(f".{path.name}.*"):
+        leftover.unlink(missing_ok=True)
 
 
 def make_private_folder(path: Path) -> None:
