@@ -6,8 +6,8 @@ from pathlib import Path
 from heart_hospitals.study import ALONE, TITLES, Contender, Study, budget
 from matplotlib.figure import Figure
 
-from secure_sapefl.report.drawing import FAINT, MARKERS, SERIES, Chart, save_png
-from secure_sapefl.report.reliability import draw_reliability
+from secure_sapefl.report.charts.drawing import FAINT, MARKERS, SERIES, Chart, save_png
+from secure_sapefl.report.charts.reliability import draw_reliability
 
 _LOOKS = {method: (SERIES[i], MARKERS[i]) for i, method in enumerate(TITLES)}
 

@@ -14,8 +14,8 @@ from common import Finished, Setting, run_all
 from numpy.typing import NDArray
 
 from secure_sapefl.report.auc_interval import AucInterval, Judged, auc_gain, auc_interval, same_rows
+from secure_sapefl.report.charts.reliability import Reliability, reliability
 from secure_sapefl.report.predictions import SitePredictions, predictions_of
-from secure_sapefl.report.reliability import Reliability, reliability
 
 SIMULATION = Path(__file__).with_name("simulation.toml")
 TITLES = {"local": "alone", "fedavg": "FedAvg", "sapefl": "SAPE-FL"}

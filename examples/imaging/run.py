@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from secure_sapefl.data import Federation
 from secure_sapefl.engine.simulator import federation_of
-from secure_sapefl.report.drawing import MARKERS, SERIES, Chart, save_png
+from secure_sapefl.report.charts.drawing import MARKERS, SERIES, Chart, save_png
 
 SIMULATION = Path(__file__).with_name("simulation.toml")
 DATASETS = {"pneumonia": "Chest X-rays: pneumonia or not", "blood": "Blood cells: which of eight kinds"}

@@ -9,7 +9,7 @@ import numpy as np
 from common import Setting, listed, run_all, say, signed, table, title
 from matplotlib.figure import Figure
 
-from secure_sapefl.report.drawing import INK, MARKERS, SERIES, Chart, save_png
+from secure_sapefl.report.charts.drawing import INK, MARKERS, SERIES, Chart, save_png
 
 SIMULATION = Path(__file__).with_name("simulation.toml")
 SEEDS = 2

@@ -91,7 +91,7 @@ def check(
             progress=progress,
         )
     if out is not None:
-        from secure_sapefl.report.partition_plot import draw_partition
+        from secure_sapefl.report.charts.partition import draw_partition
 
         skew = f", κ = {kappa:g}" if federation.partition == "dirichlet" else ""
         draw_partition(federation, out, title=f"{dataset}: {federation.partition}{skew}, seed {seed}")

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from secure_sapefl.experiments.runner import Runner, Step
     from secure_sapefl.experiments.setting import Contender, Setting
     from secure_sapefl.experiments.tables import Document
-    from secure_sapefl.report.drawing import Chart
+    from secure_sapefl.report.charts.drawing import Chart
 
 Datasets = Annotated[
     list[str] | None, typer.Option("--dataset", help="A name or file; repeat it, or separate by commas.")

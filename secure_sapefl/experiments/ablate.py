@@ -13,7 +13,7 @@ from secure_sapefl.experiments.runner import Runner
 from secure_sapefl.experiments.setting import Contender, Setting, Task
 from secure_sapefl.experiments.statistics import Estimate, ranks
 from secure_sapefl.experiments.tables import Document, Sheet, number, percent
-from secure_sapefl.report.drawing import Chart
+from secure_sapefl.report.charts.drawing import Chart
 
 METHOD: Final = "sapefl"
 SYMBOLS: Final[Mapping[Ablation, str]] = {"influence": "influence δ", "kappa": "κ", "threshold": "threshold S_min"}

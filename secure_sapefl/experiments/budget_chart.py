@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 
 from secure_sapefl.experiments.budget import OFF, Curves, name_of
 from secure_sapefl.experiments.statistics import Floats
-from secure_sapefl.report.drawing import DASHES, INK, MARKERS, SERIES, Chart
+from secure_sapefl.report.charts.drawing import DASHES, INK, MARKERS, SERIES, Chart
 
 _PANELS = ("accuracy, %", "AUC, %")
 _GAP = 1.5  # between the largest budget and ∞, in doublings

@@ -8,7 +8,7 @@ from secure_sapefl.experiments.paper import Metric
 from secure_sapefl.experiments.plots import dot_plot
 from secure_sapefl.experiments.setting import Contender, Task
 from secure_sapefl.experiments.statistics import Estimate
-from secure_sapefl.report.drawing import Chart
+from secure_sapefl.report.charts.drawing import Chart
 
 
 def charts(comparison: Comparison) -> list[Chart]:

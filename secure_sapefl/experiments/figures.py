@@ -13,7 +13,7 @@ from secure_sapefl.experiments.runner import Runner
 from secure_sapefl.experiments.setting import Contender, Setting, Task
 from secure_sapefl.experiments.statistics import Estimate, Floats
 from secure_sapefl.experiments.tables import Document, Sheet, number, percent, points
-from secure_sapefl.report.drawing import Chart
+from secure_sapefl.report.charts.drawing import Chart
 
 SHOWN_CLIENTS: Final = 5
 LOCAL_EPOCHS: Final = 15  # of the Local-only models that say who is weak

@@ -11,7 +11,7 @@ from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from secure_sapefl.experiments.output import writing_into
 from secure_sapefl.experiments.statistics import Estimate, Floats
-from secure_sapefl.report.drawing import DASHES, INK, MARKERS, SERIES, Chart, save_png
+from secure_sapefl.report.charts.drawing import DASHES, INK, MARKERS, SERIES, Chart, save_png
 
 _COLUMNS = 4
 

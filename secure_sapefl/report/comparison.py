@@ -9,9 +9,9 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter
 
 from secure_sapefl.report import formats
-from secure_sapefl.report.drawing import MARKERS, SERIES, Chart
+from secure_sapefl.report.charts.drawing import MARKERS, SERIES, Chart
+from secure_sapefl.report.charts.rounds import axes_over_rounds, line, numbers, whole_percent
 from secure_sapefl.report.interval import Interval, bootstrap_difference, bootstrap_mean
-from secure_sapefl.report.round_charts import axes_over_rounds, line, numbers, whole_percent
 from secure_sapefl.report.run import Run
 
 

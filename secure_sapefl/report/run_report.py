@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 
-from secure_sapefl.report.charts import charts_of
-from secure_sapefl.report.drawing import save_png
+from secure_sapefl.report.charts.drawing import save_png
+from secure_sapefl.report.charts.run import charts_of
 from secure_sapefl.report.model_card import model_card
 from secure_sapefl.report.page import render_page
 from secure_sapefl.report.run import load_run

@@ -8,8 +8,8 @@ from markupsafe import Markup
 
 from secure_sapefl.report import formats
 from secure_sapefl.report.budget import BudgetView, budget_of
-from secure_sapefl.report.charts import charts_of
-from secure_sapefl.report.drawing import Chart, to_svg
+from secure_sapefl.report.charts.drawing import Chart, to_svg
+from secure_sapefl.report.charts.run import charts_of
 from secure_sapefl.report.interval import bootstrap_difference, bootstrap_mean
 from secure_sapefl.report.late import LateView, late_of
 from secure_sapefl.report.phases import PhaseRow, phases

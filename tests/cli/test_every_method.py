@@ -24,7 +24,7 @@ from secure_sapefl.algorithms.registry import ALGORITHMS
 from secure_sapefl.cli.app import app
 from secure_sapefl.engine.run_folder import RunFolder
 from secure_sapefl.report import live
-from secure_sapefl.report.drawing import Chart
+from secure_sapefl.report.charts.drawing import Chart
 
 ROUNDS = 2
 TINY = (

@@ -8,7 +8,7 @@ from matplotlib.image import imread
 
 from secure_sapefl.experiments.plots import dot_plot, draw, gain_bars, trajectories, value_lines
 from secure_sapefl.experiments.statistics import Estimate
-from secure_sapefl.report.drawing import Chart
+from secure_sapefl.report.charts.drawing import Chart
 
 DOTS = {"fedavg": Estimate(0.5, 0.02), "sapefl": Estimate(0.6, None), "silent": Estimate(float("nan"), None)}
 

@@ -2,8 +2,8 @@
 
 import pytest
 
+from secure_sapefl.report.charts.drawing import to_svg
 from secure_sapefl.report.comparison import compare, comparison_charts, same_rows, with_distinct_labels
-from secure_sapefl.report.drawing import to_svg
 
 
 def test_differences_are_paired_with_the_first_run(make_run):

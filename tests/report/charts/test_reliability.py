@@ -3,7 +3,7 @@
 import numpy as np
 from matplotlib.figure import Figure
 
-from secure_sapefl.report.reliability import draw_reliability, reliability
+from secure_sapefl.report.charts.reliability import draw_reliability, reliability
 
 
 def test_by_hand() -> None:

@@ -10,7 +10,7 @@ from matplotlib.patches import Rectangle
 
 from secure_sapefl.metrics import Floats
 from secure_sapefl.report import formats
-from secure_sapefl.report.drawing import Chart
+from secure_sapefl.report.charts.drawing import Chart
 from secure_sapefl.report.run import Run
 
 _MOST_NAMES = 24

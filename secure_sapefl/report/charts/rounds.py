@@ -12,7 +12,7 @@ from matplotlib.ticker import FuncFormatter, MaxNLocator
 from secure_sapefl.engine.result import RoundRecord
 from secure_sapefl.metrics import Floats, Spread
 from secure_sapefl.report import formats
-from secure_sapefl.report.drawing import DASHES, FAINT, INK, MARKERS, SERIES, Chart
+from secure_sapefl.report.charts.drawing import DASHES, FAINT, INK, MARKERS, SERIES, Chart
 from secure_sapefl.report.run import Run
 
 _MOST_POINTS = 20_000  # beyond this, the lines of single sites are drawn as pixels to keep the page small

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from secure_sapefl.metrics import Floats
-from secure_sapefl.report.drawing import DASHES, INK, MARKERS, SERIES
+from secure_sapefl.report.charts.drawing import DASHES, INK, MARKERS, SERIES
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

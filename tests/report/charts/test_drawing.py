@@ -6,7 +6,7 @@ from xml.etree import ElementTree
 import matplotlib
 import pytest
 
-from secure_sapefl.report.drawing import FAINT, INK, SERIES, Chart, save_png, to_svg
+from secure_sapefl.report.charts.drawing import FAINT, INK, SERIES, Chart, save_png, to_svg
 
 
 def chart(text="text", name="sample"):

@@ -1,17 +1,17 @@
 """The charts of one run, in the order of the page."""
 
-from secure_sapefl.report import cost_charts, heat_map, round_charts
-from secure_sapefl.report.drawing import Chart
+from secure_sapefl.report.charts import costs, heat_map, rounds
+from secure_sapefl.report.charts.drawing import Chart
 from secure_sapefl.report.run import Run
 
 _CHARTS = (
-    round_charts.accuracy,
-    round_charts.auc,
+    rounds.accuracy,
+    rounds.auc,
     heat_map.similarity,
-    round_charts.scores,
-    round_charts.peers,
-    cost_charts.seconds,
-    cost_charts.traffic,
+    rounds.scores,
+    rounds.peers,
+    costs.seconds,
+    costs.traffic,
 )
 
 

@@ -5,9 +5,9 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter
 
 from secure_sapefl.report import formats
-from secure_sapefl.report.drawing import SERIES, Chart
+from secure_sapefl.report.charts.drawing import SERIES, Chart
+from secure_sapefl.report.charts.rounds import axes_over_rounds, line, numbers
 from secure_sapefl.report.phases import seconds_by_phase
-from secure_sapefl.report.round_charts import axes_over_rounds, line, numbers
 from secure_sapefl.report.run import Run
 
 

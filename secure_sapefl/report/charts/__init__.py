@@ -1,0 +1,1 @@
+"""Charts: `drawing` turns one into a file; `run` lists those of a run; the others draw."""
