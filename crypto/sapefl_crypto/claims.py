@@ -102,6 +102,7 @@ class ClaimPolicy:
     min_cohort: int = 1
     min_effective_cohort: float = 1.0
     max_share: float = 1.0
+    max_weight_ratio: float = math.inf
     own: OwnPart | None = None
 
     def check(self, claim: Claim, kind: Kind, weight_bits: int) -> None:
@@ -112,6 +113,7 @@ class ClaimPolicy:
             raise AggregateRejected("minimum cohort", f"{len(claim)} senders, this site asks for {self.min_cohort}.")
         if claim.parts and kind is Kind.WEIGHTED:
             self.check_shares(claim.shares.values())
+            self.check_ratio(claim.weights.values())
 
     def check_shares(self, shares: Iterable[float]) -> None:
         """1 / Σ share² is the number of equal sites that would mix as well as these do (Kish)."""
@@ -119,6 +121,15 @@ class ClaimPolicy:
         if max(known) > self.max_share:
             raise AggregateRejected("maximum share", f"one site holds {max(known):.3f}, allowed {self.max_share:.3f}.")
         self.check_effective(1 / sum(share * share for share in known))
+
+    def check_ratio(self, weights: Iterable[int]) -> None:
+        """Sums are exact. In 1 · x + 200 · y a small x is the remainder of a division by 200, and y the quotient."""
+        known = list(weights)
+        ratio = max(known) / min(known)
+        if ratio > self.max_weight_ratio:
+            raise AggregateRejected(
+                "weight ratio", f"weights from {min(known)} to {max(known)}, allowed 1 to {self.max_weight_ratio:g}."
+            )
 
     def check_effective(self, effective: float) -> None:
         if effective < self.min_effective_cohort * (1 - 1e-9):

@@ -17,6 +17,7 @@ the same numbers give in the clear, and a decryption carries no trace of the noi
 import hashlib
 import math
 import struct
+import sys
 from dataclasses import astuple, dataclass, replace
 from typing import Final
 
@@ -32,6 +33,7 @@ _SIGMAS: Final = 9.0  # a Gaussian passes 9 sigma once in 4e18 values
 _TAG_SIGMAS: Final = 9.5 * math.sqrt(4 / 3)  # a tag's own noise and that of the data mixed by r, of variance 1/3
 _FIELDS: Final = struct.Struct(">IdBdIB")
 _WANTED_GRID_BITS: Final = 20
+_COARSEST_GRID_BITS: Final = 12  # a step of 0.00024: on a coarser grid, ordinary updates would be rounded to nothing
 _WEIGHT_BITS_FOR_EXACT: Final = range(14, 5, -1)
 _CHECKED_DEVIATION: Final = 1e-3
 
@@ -58,19 +60,24 @@ class Parameters:
 
     @classmethod
     def exact(cls, *, max_clients: int = 128, max_abs_value: float = 8.0, ring_degree: int = 4096) -> "Parameters":
-        """A plan whose sums decrypt exactly: as many weight bits as leave a grid of 2^-20, and never fewer than six."""
+        """A plan whose sums decrypt exactly: as many weight bits as leave a grid of 2^-20, and never fewer than six.
+
+        Refused where even six leave a grid coarser than 2^-12.
+        """
         plans = [
             cls(
                 max_clients=max_clients,
                 max_abs_value=max_abs_value,
                 weight_bits=bits,
-                precision=1.0,
+                precision=sys.float_info.max,
                 ring_degree=ring_degree,
             )
             for bits in _WEIGHT_BITS_FOR_EXACT
         ]
         plan = next((plan for plan in plans if plan.finest_grid_bits >= _WANTED_GRID_BITS), plans[-1])
-        return replace(plan, grid_bits=max(plan.finest_grid_bits, 1), precision=0.5**plan.finest_grid_bits)
+        if plan.finest_grid_bits < _COARSEST_GRID_BITS:
+            raise _too_coarse(plan)
+        return replace(plan, grid_bits=plan.finest_grid_bits, precision=0.5**plan.finest_grid_bits)
 
     @property
     def finest_grid_bits(self) -> int:
@@ -206,6 +213,17 @@ def _check_budget(params: Parameters) -> None:
             f"leave a scale of 2^{params.scale_bits} and an error of {params.max_error:.1e}, above the wanted "
             f"{params.precision:.1e}. Lower max_clients, max_abs_value or weight_bits, or accept a larger precision."
         )
+
+
+def _too_coarse(plan: Parameters) -> ParametersRejected:
+    bound = plan.max_abs_value
+    while replace(plan, max_abs_value=bound).finest_grid_bits < _COARSEST_GRID_BITS:
+        bound /= 2
+    return ParametersRejected(
+        f"{plan.max_clients} clients and values up to {plan.max_abs_value:g} allow exact sums in steps of "
+        f"{0.5**plan.finest_grid_bits:.2g} at the finest: smaller updates would become 0. So many clients can have "
+        f"values up to about {bound:.2g}; lower max_abs_value, or max_clients."
+    )
 
 
 def _spent_bits(params: Parameters) -> float:

@@ -30,6 +30,7 @@ from secure_sapefl.cli import (
     study,
 )
 from secure_sapefl.errors import SapeflError
+from secure_sapefl.plain_text import sentence
 
 app = typer.Typer(
     name="secure-sapefl",
@@ -69,6 +70,9 @@ def _root(
     """Personalized federated learning with encrypted aggregation (SAPE-FL)."""
 
 
+_LONGEST_ERROR = 4000  # an error may repeat words out of a file that somebody else made
+
+
 def _say(message: Warning | str, *_: object, **__: object) -> None:
     typer.echo(f"secure-sapefl: {message}", err=True)
 
@@ -78,7 +82,7 @@ def main() -> None:
     try:
         app()
     except (SapeflError, CryptoError) as error:
-        typer.echo(f"secure-sapefl: {error}", err=True)
+        _say(sentence(error, _LONGEST_ERROR))
         sys.exit(error.exit_code)
     except KeyboardInterrupt:
         typer.echo("secure-sapefl: interrupted", err=True)

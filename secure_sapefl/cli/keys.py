@@ -11,7 +11,6 @@ from typing import Annotated
 import typer
 from rich.console import Console
 from rich.table import Table
-from rich.text import Text
 
 from sapefl_crypto import safe_file
 from sapefl_crypto.custody import (
@@ -26,6 +25,7 @@ from sapefl_crypto.identity import SiteIdentity, SitePublicKeys
 from sapefl_crypto.keyfile import KeyRecord, Kind, inspect_key, read_key, write_key
 from sapefl_crypto.secret import Secret
 from secure_sapefl.cli.passphrases import AskPassphrase, PassphraseFile, known_passphrase, new_passphrase
+from secure_sapefl.cli.sheets import cell
 from secure_sapefl.errors import BadInput, OutputFailed
 
 app = typer.Typer(help="Make, hand out and inspect the keys of sites and cohorts.", no_args_is_help=True)
@@ -204,5 +204,5 @@ def _make_folder(path: Path) -> None:
 def _print_table(columns: Iterable[str], rows: Iterable[Iterable[object]]) -> None:
     table = Table(*columns)
     for row in rows:
-        table.add_row(*(Text(str(cell), overflow="fold") for cell in row))  # Text: file contents are not markup
+        table.add_row(*map(cell, row))
     Console().print(table)

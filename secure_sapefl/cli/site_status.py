@@ -7,7 +7,8 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 from rich.table import Table
-from rich.text import Text
+
+from secure_sapefl.cli.sheets import cell
 
 Home = Annotated[Path, typer.Option(help="The site's folder.", envvar="SAPEFL_SITE")]
 
@@ -32,7 +33,7 @@ def status(
         return
     table = Table("study", "running", "rounds", "answered", "epsilon", "refused letters", "state")
     for one in found:
-        table.add_row(*(Text(cell, overflow="fold") for cell in _cells(one)))
+        table.add_row(*map(cell, _cells(one)))
     Console().print(table)
 
 

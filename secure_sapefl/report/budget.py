@@ -4,8 +4,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from secure_sapefl.plain_text import printable
 from secure_sapefl.report import formats
-from secure_sapefl.report.run import Run, printable
+from secure_sapefl.report.run import Run
 from secure_sapefl.report.spending import FIELDS, by_release
 
 _LABELS = {

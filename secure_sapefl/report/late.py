@@ -4,7 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from secure_sapefl.report.run import Run, printable
+from secure_sapefl.plain_text import printable
+from secure_sapefl.report.run import Run
 
 _BESIDE: Final = {
     "local_only": "Alone, as many epochs",

@@ -8,10 +8,11 @@ from hashlib import sha256
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
+from secure_sapefl.plain_text import printable
 from secure_sapefl.report import formats
 from secure_sapefl.report.comparison import compare, comparison_charts, with_distinct_labels
 from secure_sapefl.report.interval import RESAMPLES
-from secure_sapefl.report.run import Run, printable
+from secure_sapefl.report.run import Run
 from secure_sapefl.report.view import picture, view_of
 
 

@@ -14,6 +14,7 @@ from secure_sapefl.engine.result import RoundRecord
 from secure_sapefl.engine.run_folder import summary_of
 from secure_sapefl.errors import BadInput
 from secure_sapefl.metrics import Floats
+from secure_sapefl.plain_text import printable
 from secure_sapefl.report.audit_section import AuditSection, read_audit
 from secure_sapefl.storage import json_lines
 
@@ -125,8 +126,3 @@ def _reason(error: Exception) -> str:
     if isinstance(error, KeyError):
         return f"no {error.args[0]!r} where one belongs"
     return str(getattr(error, "strerror", None) or error)
-
-
-def printable(text: object) -> str:
-    """Names come from files people made: what no page or XML file may hold becomes a replacement character."""
-    return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in str(text))

@@ -10,9 +10,9 @@ from hashlib import sha256
 from typing import Any
 
 from secure_sapefl.errors import BadInput
+from secure_sapefl.plain_text import printable
 from secure_sapefl.report.live import serve
 from secure_sapefl.report.page import LiveStatus, render
-from secure_sapefl.report.run import printable
 
 Status = Mapping[str, Any]
 _RESTLESS = frozenset({"seconds_to_deadline", "seconds_since_heard"})  # change while nothing happens

@@ -13,7 +13,8 @@ from secure_sapefl.engine.late import divided
 from secure_sapefl.engine.result import Result, RoundRecord, versions
 from secure_sapefl.engine.similarity_log import SimilarityLog
 from secure_sapefl.models import build_model
-from secure_sapefl.report.run import Run, printable
+from secure_sapefl.plain_text import printable
+from secure_sapefl.report.run import Run
 from secure_sapefl.report.spending import replay
 from secure_sapefl.storage import json_lines
 

@@ -45,7 +45,7 @@ def _update(encrypted: bool) -> Sight:
         View("sealed", "a CKKS ciphertext it weighs and adds; it holds no key")
         if encrypted
         else View("readable", "every number of it"),
-        View("nothing", "not sent to them, but all hold the cohort key: one that got it from the server could read it")
+        View("nothing", "not sent to them, but all hold the cohort key: with the server's help, one reads all of them")
         if encrypted
         else _NOT_SENT,
     )

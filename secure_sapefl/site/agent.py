@@ -32,7 +32,7 @@ from secure_sapefl.transport.wire import (
 )
 
 _log = logging.getLogger(__name__)
-_OWN_RULES: Final = ("minimum cohort", "effective cohort", "maximum share")
+_OWN_RULES: Final = ("minimum cohort", "effective cohort", "maximum share", "weight ratio")
 _UNFIT: Final = "training gave numbers that the study's parameters do not carry; the site's log says more."
 
 

@@ -7,13 +7,15 @@ import logging
 from typing import Final, Protocol
 
 from sapefl_crypto.errors import AggregateRejected
+from secure_sapefl.plain_text import sentence
 from secure_sapefl.protocol.messages import Invitation, RoundOutcome
 from secure_sapefl.site.ledger_lines import Entry, Event
 from secure_sapefl.storage.parts import Parts
-from secure_sapefl.transport.wire import parts_digest
+from secure_sapefl.transport.signed_parts import parts_digest
 
 _log = logging.getLogger(__name__)
 _MOST_REFUSALS: Final = 100  # on record for a start of the agent: noise at the socket must not fill the disk
+_LONGEST_NOTE: Final = 1000
 
 
 class Ledger(Protocol):
@@ -49,16 +51,16 @@ class Diary:
 
     def declined(self, index: int, reason: str) -> None:
         self._ledger.append(
-            Event(kind="refused", study=self._study, round_index=index, message="invitation", note=reason)
+            Event(kind="refused", study=self._study, round_index=index, message="invitation", note=_note(reason))
         )
-        _log.warning(reason, extra={"round": index, "site": self._site})
+        _log.warning(_note(reason), extra={"round": index, "site": self._site})
 
     def refused_letter(self, reason: str) -> None:
-        _log.warning(reason, extra={"site": self._site})
+        _log.warning(_note(reason), extra={"site": self._site})
         self.refused_letters += 1
         if self.refused_letters <= _MOST_REFUSALS:
             last = " Further ones are only counted." if self.refused_letters == _MOST_REFUSALS else ""
-            self._ledger.append(Event(kind="refused", study=self._study, message="letter", note=reason + last))
+            self._ledger.append(Event(kind="refused", study=self._study, message="letter", note=_note(reason) + last))
 
     def checked(self, outcome: RoundOutcome, rejected: AggregateRejected | None = None) -> None:
         """A round's sum was held against its claim and its tags; ``rejected`` is what was wrong with it."""
@@ -71,7 +73,7 @@ class Diary:
                 size=outcome.size,
                 digest=parts_digest((outcome.aggregate or b"",)),
                 checks=_verdicts(outcome, rejected),
-                note="" if rejected is None else str(rejected),
+                note="" if rejected is None else _note(str(rejected)),
             )
         )
 
@@ -89,6 +91,11 @@ class Diary:
                 note=note,
             )
         )
+
+
+def _note(words: str) -> str:
+    """A line of the ledger is one line, whoever's words it repeats."""
+    return sentence(words, _LONGEST_NOTE)
 
 
 def _verdicts(outcome: RoundOutcome, rejected: AggregateRejected | None) -> dict[str, bool]:

@@ -1,4 +1,5 @@
-"""What a site's owner allows, whatever a study asks for. The file is the owner's, and says every value itself.
+"""What a site's owner allows, whatever a study asks for. The file is the owner's, and says every value itself; only
+what later releases added has a cautious default, so that an upgrade does not stop a site.
 
 A study is held against it before the owner approves (`review.py`), and each aggregate before it is used
 (`Policy.claims`).
@@ -37,6 +38,10 @@ min_cohort = 3
 min_effective_cohort = 2.0
 max_share = 0.6
 
+# Sums are exact: under very unequal weights, small values can be told apart again. The largest weight in a sum may be
+# so many times the smallest.
+max_weight_ratio = 100.0
+
 # Methods this site takes part in; `secure-sapefl methods` explains them.
 methods = ["sapefl", "fedavg", "fedavg-ft", "fedprox", "ditto", "lcfed"]
 
@@ -58,6 +63,7 @@ class Policy(Settings):
     min_cohort: int = Field(ge=1)
     min_effective_cohort: float = Field(ge=1)
     max_share: float = Field(gt=0, le=1)
+    max_weight_ratio: float = Field(100.0, ge=1)
     methods: tuple[str, ...]
     metrics_may_leave: bool
     peers_may_receive_model: bool
@@ -74,5 +80,6 @@ class Policy(Settings):
             min_cohort=self.min_cohort,
             min_effective_cohort=self.min_effective_cohort,
             max_share=self.max_share,
+            max_weight_ratio=self.max_weight_ratio,
             own=own,
         )

@@ -12,7 +12,7 @@ from secure_sapefl.site.home import SiteHome
 from secure_sapefl.site.policy import Policy
 from secure_sapefl.site.spending import require_on_record
 from secure_sapefl.study.cost import cost_of
-from secure_sapefl.study.plain_words import Leaving, leaving
+from secure_sapefl.study.plain_words import COLLUSION, Leaving, leaving
 from secure_sapefl.study.terms import StudyTerms
 
 Verdict = Literal["ok", "conflict", "note"]
@@ -78,6 +78,7 @@ def judge(terms: StudyTerms, policy: Policy, rows: int, events: Sequence[Event])
     return (
         method,
         *(_leaves(part, policy) for part in leaving(terms)),
+        Line(topic="shared key", says=COLLUSION, verdict="note"),
         _test_results(terms, policy),
         *_cohort(terms, policy),
         *_privacy(terms, policy, rows, events),

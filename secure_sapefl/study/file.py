@@ -67,7 +67,7 @@ class StudyFile(Settings):
 
     name: StudyName
     purpose: str = Field("", max_length=2000)
-    package: str = __version__
+    package: str = Field(__version__, max_length=64, pattern=r"^[0-9A-Za-z.+_-]+$")
     coordinator: PublicKey
     roster: Annotated[tuple[PublicKey, ...], Field(min_length=SMALLEST_ROSTER)]
     method: str

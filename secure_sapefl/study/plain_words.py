@@ -109,7 +109,11 @@ STAYS = (
     "Records, labels and test results stay at the site.",
     "The decrypted common model stays with the sites: whoever publishes it without noise may betray the cohort key.",
 )
+COLLUSION = (
+    "All sites share the cohort key. If the server and one site work together, or one site's key is stolen, every "
+    "update and every personal model of every site can be read, those of past rounds included."
+)
 NOT_PROTECTED = (
-    "All sites share the cohort key: a site that works together with the server can read the others' updates.",
+    COLLUSION,
     "The names of the sites, the rounds they took part in and their scores are known to the server.",
 )

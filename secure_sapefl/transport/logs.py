@@ -8,8 +8,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
+from secure_sapefl.plain_text import printable, sentence
+
 _NAMES: Final = ("site", "round", "node", "answer", "cohort", "contributors", "waiting", "program", "code")
 _ROOT: Final = "secure_sapefl"
+_LONGEST_EVENT: Final = 2000
 
 
 def _facts(record: logging.LogRecord) -> dict[str, Any]:
@@ -17,12 +20,15 @@ def _facts(record: logging.LogRecord) -> dict[str, Any]:
     return {name: value for name, value in found.items() if value is not None}
 
 
+def _event(record: logging.LogRecord) -> str:
+    """An event is one line, whoever's words it repeats."""
+    return sentence(record.getMessage(), _LONGEST_EVENT)
+
+
 class JsonLines(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         time = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
-        return json.dumps(
-            {"time": time, "level": record.levelname.lower(), "event": record.getMessage()} | _facts(record)
-        )
+        return json.dumps({"time": time, "level": record.levelname.lower(), "event": _event(record)} | _facts(record))
 
 
 class Sentences(logging.Formatter):
@@ -30,8 +36,8 @@ class Sentences(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         time = datetime.fromtimestamp(record.created).strftime("%H:%M:%S")
-        facts = " ".join(f"{name}={value}" for name, value in _facts(record).items())
-        return f"{time} {record.getMessage()}" + (f" ({facts})" if facts else "")
+        facts = printable(" ".join(f"{name}={value}" for name, value in _facts(record).items()))
+        return f"{time} {_event(record)}" + (f" ({facts})" if facts else "")
 
 
 @contextmanager

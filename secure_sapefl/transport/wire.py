@@ -1,32 +1,32 @@
 """What server and site write to each other: letters, signed, as parts a transport carries without reading.
 
-A letter is one small signed head and, behind it, the large pieces it speaks of (ciphertexts, sealed models), each named
-in the head by its SHA-256. The transport sees parts of bytes; equal pieces for several sites stay equal bytes, which a
-transport may store once.
-
-    part 0     round, 4 bytes big endian; then a signed frame (sapefl_crypto.signing) around the head, JSON
-    part 1..   the pieces, in the order in which the head names them
+A letter is one small signed head and, behind it, the large pieces it speaks of (ciphertexts, sealed models): see
+signed_parts.py. The transport sees parts of bytes; equal pieces for several sites stay equal bytes, which a transport
+may store once.
 
 The signature covers the study's digest, the round, the direction and, through the digests, every piece. A letter to a
-site names that site and a nonce; the answer repeats the nonce, so an old answer fits no later question.
+site names that site and a nonce; the answer repeats the nonce, so an old answer fits no later question. Words and names
+are made fit to be shown as they are read: nobody behind this file is given what another party merely typed.
 """
 
 import hashlib
 import json
-import struct
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
 from sapefl_crypto.errors import FrameRejected
 from sapefl_crypto.identity import SiteIdentity, SitePublicKeys
-from sapefl_crypto.signing import Roster, sign_frame, verify_signer
+from sapefl_crypto.signing import Roster
+from secure_sapefl.plain_text import is_name, sentence
 from secure_sapefl.protocol.messages import Invitation, Refusal, RoundOutcome, RoundUpload, SealedModel, SiteId
-from secure_sapefl.storage.parts import MOST_PARTS, Parts
+from secure_sapefl.storage.parts import LARGEST, Parts
+from secure_sapefl.transport.signed_parts import Strict, signed, verified
 
-_ROUND: Final = struct.Struct(">I")
 _TO_SITE: Final = "server to site"
 _TO_SERVER: Final = "site to server"
+_LARGEST_ANSWER: Final = 1 << 16  # bytes of an answer's head, which holds no piece
+_LONGEST_NONCE: Final = 64
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,18 +69,18 @@ def write_to_site(letter: ToSite, coordinator: SiteIdentity, study: str) -> Part
         "outcomes": [_outcome_head(outcome, pieces) for outcome in letter.outcomes],
         "invitation": None if letter.invitation is None else _invitation_head(letter.invitation, pieces),
     }
-    return _signed(head, pieces, coordinator, study, _TO_SITE)
+    return signed(head, pieces, coordinator, study, _TO_SITE)
 
 
 def read_to_site(parts: Parts, coordinator: SitePublicKeys, study: str) -> ToSite:
     """The letter, if the study's coordinator wrote it for this study; else `FrameRejected`."""
-    _, head, pieces = _verified(parts, {coordinator.name: coordinator}, study, _TO_SITE)
+    _, head, pieces = verified(parts, {coordinator.name: coordinator}, study, _TO_SITE, LARGEST)
     with_pieces = iter(pieces)
-    with _Strict(parts):
+    with Strict(parts):
         return ToSite(
-            site=head["site"],
+            site=None if head["site"] is None else _name(head["site"]),
             round_index=_count(head["round"]),
-            nonce=str(head["nonce"]),
+            nonce=_nonce(head["nonce"]),
             over=bool(head["over"]),
             outcomes=tuple(_outcome(fields, with_pieces) for fields in head["outcomes"]),
             invitation=None if head["invitation"] is None else _invitation(head, with_pieces),
@@ -99,24 +99,26 @@ def write_to_server(letter: ToServer, site: SiteIdentity, study: str) -> Parts:
         "declined": letter.declined,
         "rejected": letter.rejected,
     }
-    return _signed(head, pieces, site, study, _TO_SERVER)
+    return signed(head, pieces, site, study, _TO_SERVER)
 
 
 def read_to_server(parts: Parts, roster: Roster, study: str) -> ToServer:
     """The letter, if a site of the roster wrote it, under its own name, for this study; else `FrameRejected`."""
-    signer, head, pieces = _verified(parts, roster, study, _TO_SERVER)
-    with _Strict(parts):
+    signer, head, pieces = verified(parts, roster, study, _TO_SERVER, _LARGEST_ANSWER)
+    with Strict(parts):
         if head["site"] != signer:
-            raise FrameRejected(f"Site {signer!r}: signed a letter in the name of {head['site']!r}; leave it out.")
+            raise FrameRejected(
+                f"Site {signer!r}: signed a letter in the name of {sentence(head['site'], 60)!r}; leave it out."
+            )
         return ToServer(
             site=signer,
             round_index=_count(head["round"]),
-            nonce=str(head["nonce"]),
+            nonce=_nonce(head["nonce"]),
             absorbed=_count(head["absorbed"]),
             untrained=bool(head["untrained"]),
             upload=None if head["upload"] is None else _upload(head["upload"], iter(pieces), signer),
-            declined=head["declined"],
-            rejected=head["rejected"],
+            declined=_words(head["declined"]),
+            rejected=_words(head["rejected"]),
         )
 
 
@@ -129,7 +131,7 @@ def upload_parts(upload: RoundUpload) -> Parts:
 
 def upload_of(parts: Parts, site: SiteId) -> RoundUpload:
     """Back from `upload_parts`."""
-    with _Strict(parts):
+    with Strict(parts):
         return _upload(json.loads(parts[0]), iter(parts[1:]), site)
 
 
@@ -142,16 +144,8 @@ def outcome_parts(outcome: RoundOutcome) -> Parts:
 
 def outcome_of(parts: Parts) -> RoundOutcome:
     """Back from `outcome_parts`."""
-    with _Strict(parts):
+    with Strict(parts):
         return _outcome(json.loads(parts[0]), iter(parts[1:]))
-
-
-def parts_digest(parts: Parts) -> str:
-    """Names what left, or came, in a ledger."""
-    outer = hashlib.sha256()
-    for part in parts:
-        outer.update(hashlib.sha256(part).digest())
-    return outer.hexdigest()
 
 
 # heads
@@ -170,8 +164,8 @@ def _outcome(fields: Mapping[str, Any], pieces: Iterator[bytes]) -> RoundOutcome
     return RoundOutcome(
         round_index=_count(fields["round"]),
         aggregate=next(pieces) if fields["aggregate"] else None,
-        weights=tuple((str(name), _count(weight)) for name, weight in fields["weights"]),
-        refusals=tuple(Refusal(str(name), str(reason)) for name, reason in fields["refusals"]),
+        weights=tuple((_name(name), _count(weight)) for name, weight in fields["weights"]),
+        refusals=tuple(Refusal(_name(name), sentence(reason)) for name, reason in fields["refusals"]),
     )
 
 
@@ -183,11 +177,11 @@ def _invitation_head(invitation: Invitation, pieces: list[bytes]) -> dict[str, A
 def _invitation(head: Mapping[str, Any], pieces: Iterator[bytes]) -> Invitation:
     fields = head["invitation"]
     return Invitation(
-        site=str(head["site"]),
+        site=_name(head["site"]),
         round_index=_count(head["round"]),
-        peers=tuple(str(name) for name in fields["peers"]),
+        peers=tuple(_name(name) for name in fields["peers"]),
         models=tuple(
-            SealedModel(sender=str(sender), round_index=_count(made), blob=next(pieces))
+            SealedModel(sender=_name(sender), round_index=_count(made), blob=next(pieces))
             for sender, made, _ in fields["models"]
         ),
     )
@@ -219,48 +213,23 @@ def _laid(piece: bytes | None, pieces: list[bytes]) -> str | None:
     return hashlib.sha256(piece).hexdigest()
 
 
-# signing and checking
-
-
-def _signed(head: dict[str, Any], pieces: list[bytes], identity: SiteIdentity, study: str, kind: str) -> Parts:
-    index = head["round"]
-    payload = json.dumps({**head, "pieces": [hashlib.sha256(piece).hexdigest() for piece in pieces]}).encode()
-    frame = sign_frame(identity, payload, study=study, round_index=index, kind=kind)
-    return (_ROUND.pack(index) + frame, *pieces)
-
-
-def _verified(parts: Parts, roster: Roster, study: str, kind: str) -> tuple[str, dict[str, Any], Parts]:
-    """Signer, head and pieces of a letter, every digest checked before anybody looks inside a piece."""
-    if not 1 <= len(parts) <= MOST_PARTS or len(parts[0]) < _ROUND.size:
-        raise FrameRejected(f"A letter, {kind}: {len(parts)} parts are no letter; leave it out.")
-    (index,) = _ROUND.unpack_from(parts[0])
-    frame = verify_signer(roster, parts[0][_ROUND.size :], study=study, round_index=index, kind=kind)
-    with _Strict(parts):
-        head = json.loads(frame.payload)
-        if head["round"] != index or head["pieces"] != [hashlib.sha256(piece).hexdigest() for piece in parts[1:]]:
-            raise FrameRejected(
-                f"Site {frame.signer!r}, round {index}: its pieces are not the ones it signed; leave the letter out."
-            )
-    return frame.signer, head, parts[1:]
-
-
 def _count(value: object) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 2**32:
         raise ValueError("not a count")
     return value
 
 
-class _Strict:
-    """Turns whatever a malformed head makes Python say into one `FrameRejected`."""
+def _name(value: object) -> SiteId:
+    if not is_name(value):
+        raise ValueError("not a name")
+    return str(value)
 
-    def __init__(self, parts: Parts) -> None:
-        self._size = sum(map(len, parts))
 
-    def __enter__(self) -> None:
-        return None
+def _nonce(value: object) -> str:
+    if not isinstance(value, str) or len(value) > _LONGEST_NONCE:
+        raise ValueError("not a nonce")
+    return value
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
-        if isinstance(error, (ValueError, LookupError, TypeError, AttributeError, RuntimeError, StopIteration)):
-            raise FrameRejected(
-                f"A letter of {self._size} bytes is malformed; use the same package version at both ends."
-            ) from None
+
+def _words(value: object) -> str | None:
+    return None if value is None else sentence(value)

@@ -5,7 +5,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sapefl_crypto import AggregateRejected, Claim, ClaimPolicy, CohortKey, OwnPart, ValueRejected, quantise_score
+from sapefl_crypto import (
+    AggregateRejected,
+    Aggregator,
+    Claim,
+    ClaimPolicy,
+    CohortKey,
+    OwnPart,
+    Parameters,
+    ValueRejected,
+    quantise_score,
+)
 from sapefl_crypto.claims import ClaimedPart
 from sapefl_crypto.frames import sender_and_nonce
 from sapefl_crypto.occasion import Kind
@@ -54,6 +64,7 @@ def test_shares_are_weights_over_their_sum() -> None:
         (ClaimPolicy(min_cohort=4), "minimum cohort"),
         (ClaimPolicy(max_share=0.5), "maximum share"),
         (ClaimPolicy(min_effective_cohort=2.0), "effective cohort"),
+        (ClaimPolicy(max_weight_ratio=7.9), "weight ratio"),
     ],
 )
 def test_a_skewed_or_small_claim_is_refused_by_name(policy: ClaimPolicy, check: str) -> None:
@@ -65,10 +76,32 @@ def test_a_skewed_or_small_claim_is_refused_by_name(policy: ClaimPolicy, check: 
 
 def test_a_fair_claim_passes_rules_it_just_meets() -> None:
     ClaimPolicy(min_cohort=3, max_share=1 / 3, min_effective_cohort=3.0).check(claim(a=2, b=2, c=2), Kind.WEIGHTED, 14)
+    ClaimPolicy(max_weight_ratio=4.0).check(claim(a=2, b=3, c=8), Kind.WEIGHTED, 14)
 
 
 def test_an_unchanged_round_breaks_no_rule() -> None:
-    ClaimPolicy(min_cohort=3, max_share=0.1, min_effective_cohort=3.0).check(Claim(), Kind.WEIGHTED, 14)
+    policy = ClaimPolicy(min_cohort=3, max_share=0.1, min_effective_cohort=3.0, max_weight_ratio=1.0)
+    policy.check(Claim(), Kind.WEIGHTED, 14)
+
+
+def test_an_exact_sum_under_weights_1_and_200_is_two_single_values_and_can_be_refused() -> None:
+    """The third site subtracts what it sent itself; a division with remainder does the rest."""
+    key, about = CohortKey.generate(Parameters.exact(max_clients=3)), {"study": "s", "round_index": 0}
+    step, rng = 2.0**-key.params.grid_bits, np.random.default_rng(0)
+    sent = {name: rng.integers(-99, 100, 50) for name in ("light", "heavy")}
+    top = 2**key.params.weight_bits
+    adder = Aggregator(key.params, **about, length=50, max_score=top)
+    for name, weight in (("light", 1), ("heavy", 200)):
+        adder.add(key.encrypt((sent[name] * step).astype(np.float32), **about, sender=name), weight)
+    total = adder.finish()
+    mean = key.decrypt(total, **about)
+    assert mean is not None
+    whole = np.rint(mean.astype(np.float64) * 201 / step)
+    heavy = np.rint(whole / 200)
+    np.testing.assert_array_equal(heavy, sent["heavy"])
+    np.testing.assert_array_equal(whole - 200 * heavy, sent["light"])
+    with pytest.raises(AggregateRejected, match="weight ratio"):
+        key.decrypt(total, **about, policy=ClaimPolicy(max_weight_ratio=100.0))
 
 
 @pytest.fixture

@@ -86,3 +86,17 @@ def test_rounding_to_the_grid_by_hand() -> None:
     rounded = params.on_grid(np.array([0.0, 0.4 * step, 0.6 * step, -1.2 * step, 1.0]))
     assert rounded.tolist() == [0.0, 0.0, step, -step, 1.0]
     assert Parameters().on_grid(np.array([0.1])).tolist() == [0.1]
+
+
+@pytest.mark.parametrize(("clients", "bound"), [(14, 1e6), (50, 1e5), (1000, 1e6), (128, 1e8), (2, 1e300)])
+def test_a_grid_on_which_updates_vanish_is_refused_and_the_limit_named(clients: int, bound: float) -> None:
+    with pytest.raises(ParametersRejected, match="smaller updates would become 0") as refused:
+        Parameters.exact(max_clients=clients, max_abs_value=bound)
+    limit = float(str(refused.value).split("up to about ")[1].split(";")[0])
+    assert Parameters.exact(max_clients=clients, max_abs_value=0.95 * limit).grid_bits >= 12
+
+
+@pytest.mark.parametrize(("clients", "bound"), [(2, 8.0), (14, 8.0), (128, 1000.0), (1000, 64.0)])
+def test_every_plan_that_is_made_keeps_small_updates(clients: int, bound: float) -> None:
+    plan = Parameters.exact(max_clients=clients, max_abs_value=bound)
+    assert plan.on_grid(np.array([3e-4]))[0] != 0

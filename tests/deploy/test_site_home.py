@@ -139,3 +139,4 @@ def test_a_policy_says_everything_itself(tmp_path: Path, line: str) -> None:
 def test_the_policy_becomes_conditions_on_every_sum(home: SiteHome) -> None:
     claims = home.policy().claims()
     assert (claims.min_cohort, claims.min_effective_cohort, claims.max_share, claims.own) == (3, 2.0, 0.6, None)
+    assert claims.max_weight_ratio == 100.0

@@ -11,8 +11,10 @@ from hypothesis import strategies as st
 
 from sapefl_crypto import FrameRejected, SiteIdentity
 from sapefl_crypto.signing import sign_frame
+from secure_sapefl.plain_text import LONGEST_SENTENCE
 from secure_sapefl.protocol.messages import Invitation, Refusal, RoundOutcome, RoundUpload, SealedModel
 from secure_sapefl.storage import parts as packing
+from secure_sapefl.transport.signed_parts import WIRE_VERSION
 from secure_sapefl.transport.wire import (
     ToServer,
     ToSite,
@@ -33,12 +35,13 @@ STUDY = "trial:0123"
 blobs = st.binary(max_size=40)
 names = st.text("abcdefghij", min_size=1, max_size=8)
 counts = st.integers(0, 1000)
+words = st.text(st.characters(categories=("L", "N", "P", "S")), max_size=20)
 outcomes = st.builds(
     RoundOutcome,
     round_index=counts,
     aggregate=st.none() | blobs,
     weights=st.lists(st.tuples(names, counts), max_size=3).map(tuple),
-    refusals=st.lists(st.builds(Refusal, names, st.text(max_size=20)), max_size=3).map(tuple),
+    refusals=st.lists(st.builds(Refusal, names, words), max_size=3).map(tuple),
 )
 uploads = st.builds(
     lambda index, score, update, blob: RoundUpload(
@@ -71,7 +74,7 @@ def test_a_letter_to_a_site_comes_out_as_it_went_in(found: tuple[RoundOutcome, .
     assert read_to_site(write_to_site(letter, COORDINATOR, STUDY), COORDINATOR.public, STUDY) == letter
 
 
-@given(st.none() | uploads, st.none() | st.text(max_size=20))
+@given(st.none() | uploads, st.none() | words)
 def test_an_answer_comes_out_as_it_went_in(upload: RoundUpload | None, declined: str | None) -> None:
     letter = to_server(upload=upload, declined=declined, rejected=declined)
     assert read_to_server(write_to_server(letter, NORTH, STUDY), ROSTER, STUDY) == letter
@@ -165,7 +168,8 @@ def test_announced_lengths_cost_no_memory() -> None:
 
 def test_a_head_and_its_frame_must_name_the_same_round() -> None:
     """Each is signed; together they must not say two things, whoever wrote them."""
-    head = {"round": 2, "pieces": [], "site": "north", "nonce": "n", "over": False, "outcomes": [], "invitation": None}
+    head = {"version": WIRE_VERSION, "round": 2, "pieces": [], "site": "north", "nonce": "n", "over": False}
+    head |= {"outcomes": [], "invitation": None}
     for said, read in ((2, True), (3, False)):
         frame = sign_frame(COORDINATOR, json.dumps(head).encode(), study=STUDY, round_index=said, kind="server to site")
         parts = (said.to_bytes(4, "big") + frame,)
@@ -183,3 +187,45 @@ def test_a_letter_has_a_direction_even_where_one_party_is_both() -> None:
         read_to_server(write_to_site(to_site(), COORDINATOR, STUDY), both, STUDY)
     with pytest.raises(FrameRejected, match="signature does not hold"):
         read_to_site(write_to_server(to_server(), COORDINATOR, STUDY), COORDINATOR.public, STUDY)
+
+
+@pytest.mark.parametrize("version", [None, 1, WIRE_VERSION + 1, "\x1b[2J" * 1000], ids=["none", "old", "new", "noise"])
+def test_a_letter_of_another_wire_version_is_refused_with_what_to_do(version: object) -> None:
+    head = {"round": 2, "pieces": []} | ({} if version is None else {"version": version})
+    frame = sign_frame(COORDINATOR, json.dumps(head).encode(), study=STUDY, round_index=2, kind="server to site")
+    with pytest.raises(FrameRejected, match="Install the same release") as refused:
+        read_to_site(((2).to_bytes(4, "big") + frame,), COORDINATOR.public, STUDY)
+    assert str(refused.value).isprintable()
+    assert len(str(refused.value)) < 300
+
+
+NASTY = "\x1b]0;owned\x07\x1b[2J\nsecond line \u202e" + "x" * 2000
+
+
+def test_what_a_site_says_is_one_printable_line_of_bounded_length() -> None:
+    letter = to_server(declined=NASTY, rejected=NASTY)
+    read = read_to_server(write_to_server(letter, NORTH, STUDY), ROSTER, STUDY)
+    for said in (read.declined, read.rejected):
+        assert said is not None
+        assert said.isprintable()
+        assert len(said) == LONGEST_SENTENCE
+
+
+def test_reasons_that_travel_to_every_site_are_bounded_too() -> None:
+    outcome = RoundOutcome(round_index=0, aggregate=None, weights=(), refusals=(Refusal("east", NASTY),))
+    letter = write_to_site(to_site(outcomes=(outcome,)), COORDINATOR, STUDY)
+    (found,) = read_to_site(letter, COORDINATOR.public, STUDY).outcomes
+    assert found.refusals[0].reason.isprintable()
+    assert len(found.refusals[0].reason) == LONGEST_SENTENCE
+
+
+def test_an_answer_of_megabytes_of_words_is_no_letter() -> None:
+    with pytest.raises(FrameRejected, match="no letter"):
+        read_to_server(write_to_server(to_server(declined="x" * 20_000_000), NORTH, STUDY), ROSTER, STUDY)
+
+
+@pytest.mark.parametrize("name", [NASTY, "", "two\nlines", 7, None, ["east"]], ids=repr)
+def test_names_in_a_letter_are_names(name: Any) -> None:
+    invitation = Invitation(site="north", round_index=2, peers=(name,), models=())
+    with pytest.raises(FrameRejected, match="malformed"):
+        read_to_site(write_to_site(to_site(invitation=invitation), COORDINATOR, STUDY), COORDINATOR.public, STUDY)
