@@ -6,10 +6,11 @@ import tomllib
 from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 import tomli_w
 from pydantic import (
+    AfterValidator,
     BaseModel,
     ConfigDict,
     Field,
@@ -24,6 +25,31 @@ from secure_sapefl.errors import BadInput
 
 Partition = Literal["natural", "dirichlet", "iid", "clustered"]
 ProtectionName = Literal["ckks", "plaintext"]
+Panel = Literal["Data", "Federation", "Training", "Privacy", "Protection", "Running"]
+"""The parts of `--help` and of the table of settings, in their order."""
+
+
+def setting(panel: Panel, default: Any, description: str, **bounds: Any) -> Any:
+    """A field with its line of help. ``...`` as default means that it has to be given."""
+    return Field(default, description=description, json_schema_extra={"panel": panel}, **bounds)
+
+
+def _not_empty(name: str) -> str:
+    if not name.strip():
+        raise ValueError("is empty")
+    return name
+
+
+def _writable(values: dict[str, Any]) -> dict[str, Any]:
+    """What a TOML file can hold: None, which it cannot, means the same as leaving the key out."""
+    for key, value in values.items():
+        if isinstance(value, float) and not math.isfinite(value):
+            raise ValueError(f"{key} is not a finite number")
+    return {key: value for key, value in values.items() if value is not None}
+
+
+Name = Annotated[str, AfterValidator(_not_empty)]
+Options = Annotated[dict[str, Any], AfterValidator(_writable)]
 
 
 class Settings(BaseModel):
@@ -48,50 +74,61 @@ class Settings(BaseModel):
             raise BadInput(_sentence(error, cls.model_fields)) from None
 
 
-class Config(Settings):
-    """One simulated study. Field names are the command line's option names and the keys of `config.toml`."""
+class Plan(Settings):
+    """What is agreed in every study, simulated or deployed: `Config` and a study file have these fields in common."""
 
-    dataset: str = "synthetic"
-    method: str = "sapefl"
-    clients: int | None = Field(None, ge=1)
-    late_clients: int = Field(0, ge=0)
-    rounds: int = Field(10, ge=1)
-    participation: float = Field(0.7, gt=0, le=1)
-    partition: Partition | None = None
-    kappa: float = Field(0.3, gt=0)
-    clusters: int = Field(4, ge=1)
-    seed: int = Field(0, ge=0)
-    local_epochs: int = Field(5, ge=1)
-    batch_size: int = Field(16, ge=1)
-    lr: float = Field(0.05, gt=0)
-    evaluate_every: int = Field(1, ge=1)
-    model: Literal["small", "paper"] = "small"
-    protection: ProtectionName = "ckks"
-    device: str = "auto"
-    engine: Literal["batched", "sequential"] = "batched"
-    group_size: int | None = Field(None, ge=1)
-    peers_per_client: int | None = Field(None, ge=1)
-    threads: int | None = Field(None, ge=1)
-    workers: int | None = Field(None, ge=0)
-    dp_epsilon: float | None = Field(None, gt=0)
-    dp_delta: float | None = Field(None, gt=0, lt=1)
-    dp_clip: float = Field(1.0, gt=0)
-    dp_score_fraction: float = Field(0.1, gt=0, lt=1)
-    dp_secure_noise: bool = False
-    dp_ledgers: Path | None = None
-    rows: int | None = Field(None, ge=1)
-    data_dir: Path | None = None
-    label: str | None = None
-    group: str | None = None
-    options: dict[str, Any] = Field(default_factory=dict)
-    data_options: dict[str, Any] = Field(default_factory=dict)
+    method: Name = setting("Training", "sapefl", "The method; `secure-sapefl methods` lists all.")
+    options: Options = setting("Training", {}, "KEY=VALUE for the method, e.g. influence=0.25 (δ of SAPE-FL).")
+    model: Literal["small", "paper"] = setting(
+        "Training", "small", "Size of the network; paper is the MLP 1024-512-256 or the wide CNN."
+    )
+    rounds: int = setting("Training", 10, "Rounds of training, T.", ge=1)
+    local_epochs: int = setting("Training", 5, "Epochs a site trains in a round, E.", ge=1)
+    batch_size: int = setting("Training", 16, "Records in a mini-batch of SGD.", ge=1)
+    lr: float = setting("Training", 0.05, "Learning rate of SGD, η.", gt=0)
+    seed: int = setting("Running", 0, "Fixes every random draw but those that must be secret.", ge=0)
+    participation: float = setting("Federation", 0.7, "Share of the sites in a round, r.", gt=0, le=1)
+    peers_per_client: int | None = setting(
+        "Federation", None, "Give each site the models of a random k peers; by default of all.", ge=1
+    )
 
-    @field_validator("dataset", "method")
-    @classmethod
-    def _not_empty(cls, name: str) -> str:
-        if not name.strip():
-            raise ValueError("is empty")
-        return name
+
+class Config(Plan):
+    """One simulated study. Field names are the command line's option names and the keys of `config.toml`.
+
+    Whoever adds a field writes its help here, and nowhere else: options, their help and the table of the docs follow.
+    """
+
+    dataset: Name = setting("Data", "synthetic", "A registered name, or a path to an .npz or .csv file.")
+    data_dir: Path | None = setting("Data", None, "Folder with .npz files; also $SAPEFL_DATA.")
+    label: str | None = setting("Data", None, "The column of a CSV file that holds the class.")
+    group: str | None = setting("Data", None, "The column of a CSV file that names a row's site.")
+    rows: int | None = setting("Data", None, "Use a random part of the data, for quick runs.", ge=1)
+    data_options: Options = setting("Data", {}, "KEY=VALUE for the dataset, e.g. flip_y=0.")
+    clients: int | None = setting("Federation", None, "Sites, C; by default all natural groups, else 20.", ge=1)
+    late_clients: int = setting("Federation", 0, "Of these, the last N join after training, by one round.", ge=0)
+    partition: Partition | None = setting(
+        "Federation", None, "Who holds which rows; by default natural where the data has groups, else dirichlet."
+    )
+    kappa: float = setting("Federation", 0.3, "Concentration κ of the Dirichlet partition; small is skewed.", gt=0)
+    clusters: int = setting("Federation", 4, "Groups of sites that disagree on labels, if clustered.", ge=1)
+    evaluate_every: int = setting("Training", 1, "Evaluate every so many rounds, and after the last.", ge=1)
+    dp_epsilon: float | None = setting("Privacy", None, "Privacy budget ε of each site; with --dp-delta.", gt=0)
+    dp_delta: float | None = setting("Privacy", None, "δ: far below 1 / rows of a site, e.g. 1e-5.", gt=0, lt=1)
+    dp_clip: float = setting("Privacy", 1.0, "Largest gradient norm of one record.", gt=0)
+    dp_score_fraction: float = setting("Privacy", 0.1, "Share of the budget for similarity scores.", gt=0, lt=1)
+    dp_secure_noise: bool = setting("Privacy", False, "Cryptographically secure noise; cannot be repeated.")
+    dp_ledgers: Path | None = setting("Privacy", None, "Folder of the sites' ledgers; what earlier runs spent counts.")
+    protection: ProtectionName = setting(
+        "Protection", "ckks", "Updates encrypted and models sealed, or plaintext for research."
+    )
+    device: str = setting("Running", "auto", "auto, cpu, cuda or, one of several, cuda:1.")
+    engine: Literal["batched", "sequential"] = setting(
+        "Running", "batched", "Train sites together, or one by one (the slow reference)."
+    )
+    group_size: int | None = setting("Running", None, "Sites trained together; by default from memory.", ge=1)
+    threads: int | None = setting("Running", None, "Threads that train; by default all cores but one.", ge=1)
+    workers: int | None = setting("Running", None, "Processes that encrypt; 0 for none besides this one.", ge=0)
 
     @field_validator("device")
     @classmethod
@@ -106,15 +143,6 @@ class Config(Settings):
         if "dp_epsilon" in info.data and (delta is None) != (info.data["dp_epsilon"] is None):
             raise ValueError("epsilon and delta are given together, for instance 4 and 1e-5")
         return delta
-
-    @field_validator("options", "data_options")
-    @classmethod
-    def _writable(cls, values: dict[str, Any]) -> dict[str, Any]:
-        """What a TOML file can hold: None, which it cannot, means the same as leaving the key out."""
-        for key, value in values.items():
-            if isinstance(value, float) and not math.isfinite(value):
-                raise ValueError(f"{key} is not a finite number")
-        return {key: value for key, value in values.items() if value is not None}
 
     @classmethod
     def load(cls, path: Path) -> Self:

@@ -57,8 +57,13 @@ def _word(parameter: click.Parameter) -> str:
 
 def _flags(option: click.Parameter) -> str:
     names = ", ".join(f"`{flag}`" for flag in option.opts)
-    kind = "" if getattr(option, "is_flag", False) else f" *{option.type.name}*"
+    kind = "" if getattr(option, "is_flag", False) else f" *{_escaped(_values(option))}*"
     return names + kind
+
+
+def _values(option: click.Parameter) -> str:
+    """What stands after the flag; choices are listed in the other column, or escaped here."""
+    return (getattr(option, "metavar", None) or str(option.type.name)).replace("|", "\\|").lower()
 
 
 def _cell(parameter: click.Parameter) -> str:

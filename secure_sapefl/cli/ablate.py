@@ -1,40 +1,28 @@
 """`secure-sapefl ablate`: the paper's three ablations of SAPE-FL."""
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import typer
 
 from secure_sapefl.cli import experiment_options as shared
-from secure_sapefl.cli.options import given
+from secure_sapefl.cli.options import Format, Quiet
+from secure_sapefl.cli.setting_options import takes
+from secure_sapefl.config import Config
 from secure_sapefl.errors import BadInput
 
 
+@takes(Config, without={*shared.FIXED, "dataset"}, defaults={"rounds": 30, "protection": "plaintext"})
 def ablate(
+    settings: dict[str, Any],
     varied: Annotated[Literal["influence", "kappa", "threshold"], typer.Argument(help="What is varied.")],
     dataset: shared.Datasets = None,
     seeds: shared.Seeds = 3,
-    seed: shared.Seed = 0,
-    clients: shared.Clients = None,
-    rounds: shared.Rounds = 30,
-    participation: shared.Participation = 0.7,
-    partition: shared.Partition = None,
-    kappa: shared.Kappa = 0.3,
-    local_epochs: shared.LocalEpochs = 5,
-    batch_size: shared.BatchSize = 16,
-    lr: shared.Rate = 0.05,
-    model: shared.Model = "small",
-    protection: shared.Protection = "plaintext",
-    rows: shared.Rows = None,
-    data_dir: shared.DataDir = None,
-    label: shared.Label = None,
-    group: shared.Group = None,
-    data_option: shared.DataOption = None,
+    out: shared.Out = None,
     jobs: shared.Jobs = None,
     cells: shared.Cells = None,
-    out: Annotated[Path | None, typer.Option(help="Folder of results. [default: runs/ablation-VARIED]")] = None,
-    output: shared.Format = "table",
-    quiet: shared.Quiet = False,
+    output: Format = "table",
+    quiet: Quiet = False,
 ) -> None:
     """Vary one setting of SAPE-FL as the paper does, with its numbers beside ours.
 
@@ -54,8 +42,8 @@ def ablate(
     from secure_sapefl.experiments.paper import ablation_datasets
     from secure_sapefl.experiments.setting import Contender, Task, check
 
-    division = given(partition=_partition(varied, partition, own=dataset is not None))
-    setting = shared.setting_of(locals(), evaluate_every=rounds, **division)
+    partition = _partition(varied, settings.get("partition"), own=dataset is not None)
+    setting = shared.setting_of(settings, seeds, partition=partition, evaluate_every=settings["rounds"])
     tasks = tuple(Task(dataset=name) for name in shared.split(dataset) or ablation_datasets(varied))
     with download_progress() as progress:
         check(setting, tasks, [Contender(method=METHOD)], progress)

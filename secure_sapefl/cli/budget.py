@@ -1,46 +1,30 @@
 """`secure-sapefl budget`: accuracy and AUC against the privacy budget."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from secure_sapefl.cli import experiment_options as shared
+from secure_sapefl.cli.options import Format, Quiet
+from secure_sapefl.cli.setting_options import takes
+from secure_sapefl.config import Config
 
 
+@takes(Config, without={*shared.FIXED, "dp_epsilon", "dp_delta"}, defaults={"protection": "plaintext"})
 def budget(
+    settings: dict[str, Any],
     epsilons: Annotated[str, typer.Option(help="Budgets by commas; inf is no privacy.")] = "0.5,1,2,4,8,inf",
     delta: Annotated[float, typer.Option(help="Far below 1 / rows of a site.")] = 1e-5,
-    dataset: Annotated[str, typer.Option(help="A name or file.")] = "synthetic",
     methods: Annotated[
         str, typer.Option(help="Names by commas; with options: sapefl:refine_epochs=5.")
     ] = "sapefl,ditto,fedavg",
     seeds: shared.Seeds = 3,
-    seed: shared.Seed = 0,
-    clients: shared.Clients = None,
-    rounds: shared.Rounds = 10,
-    participation: shared.Participation = 0.7,
-    partition: shared.Partition = None,
-    kappa: shared.Kappa = 0.3,
-    clusters: shared.Clusters = 4,
-    local_epochs: shared.LocalEpochs = 5,
-    batch_size: shared.BatchSize = 16,
-    lr: shared.Rate = 0.05,
-    model: shared.Model = "small",
-    protection: shared.Protection = "plaintext",
-    peers_per_client: Annotated[int | None, typer.Option(help="Give each site a random k peers, not all.")] = None,
-    dp_clip: Annotated[float, typer.Option(help="Largest gradient of one record.")] = 1.0,
-    dp_score_fraction: Annotated[float, typer.Option(help="Share of the budget for similarity scores.")] = 0.1,
-    rows: shared.Rows = None,
-    data_dir: shared.DataDir = None,
-    label: shared.Label = None,
-    group: shared.Group = None,
-    data_option: shared.DataOption = None,
+    out: shared.Out = None,
     jobs: shared.Jobs = None,
     cells: shared.Cells = None,
-    out: Annotated[Path | None, typer.Option(help="Folder of results. [default: runs/budget-DATASET]")] = None,
-    output: shared.Format = "table",
-    quiet: shared.Quiet = False,
+    output: Format = "table",
+    quiet: Quiet = False,
 ) -> None:
     """Show what privacy costs: accuracy and AUC against ε, how the budget divides, and the noise on similarities.
 
@@ -59,9 +43,10 @@ def budget(
     from secure_sapefl.experiments.budget_chart import chart
     from secure_sapefl.experiments.setting import Task, check
 
+    setting = shared.setting_of(settings, seeds)
     request = Request(
-        setting=shared.setting_of(locals()),
-        task=Task(dataset=dataset),
+        setting=setting,
+        task=Task(dataset=setting.base.dataset),
         contenders=tuple(shared.contenders(methods)),
         epsilons=parse_epsilons(epsilons),
         delta=delta,
@@ -69,7 +54,7 @@ def budget(
     with download_progress() as progress:
         check(request.setting, [request.task], request.contenders, progress)
     request.check()
-    out = out or Path("runs") / f"budget-{Path(dataset).stem}"
+    out = out or Path("runs") / f"budget-{Path(setting.base.dataset).stem}"
     with shared.running(out, cells, jobs, quiet) as runner:
         curves = budget_curves(request, runner)
     shared.conclude(document(curves), [chart(curves)], out, output)

@@ -1,11 +1,14 @@
 """`secure-sapefl compare`: methods × datasets × seeds, with the paper's numbers beside ours."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from secure_sapefl.cli import experiment_options as shared
+from secure_sapefl.cli.options import Format, Quiet
+from secure_sapefl.cli.setting_options import takes
+from secure_sapefl.config import Config
 from secure_sapefl.errors import BadInput
 
 if TYPE_CHECKING:
@@ -14,36 +17,19 @@ if TYPE_CHECKING:
 Methods = Annotated[str, typer.Option(help="all, or names by commas; with options: sapefl:influence=0.25.")]
 
 
+@takes(Config, without={*shared.FIXED, "dataset"}, defaults={"rounds": 30, "protection": "plaintext"})
 def compare(
+    settings: dict[str, Any],
     dataset: shared.Datasets = None,
     methods: Methods = "all",
     seeds: shared.Seeds = 3,
-    seed: shared.Seed = 0,
-    clients: shared.Clients = None,
-    rounds: shared.Rounds = 30,
-    participation: shared.Participation = 0.7,
-    partition: shared.Partition = None,
-    kappa: shared.Kappa = 0.3,
-    clusters: shared.Clusters = 4,
-    local_epochs: shared.LocalEpochs = 5,
-    batch_size: shared.BatchSize = 16,
-    lr: shared.Rate = 0.05,
-    model: shared.Model = "small",
-    protection: shared.Protection = "plaintext",
-    rows: shared.Rows = None,
     tune: Annotated[bool, typer.Option("--tune", help="First tune every method on validation rows, alike.")] = False,
     tune_rounds: Annotated[int | None, typer.Option(min=1, help="Rounds of a trial. [default: --rounds]")] = None,
-    data_dir: shared.DataDir = None,
-    label: shared.Label = None,
-    group: shared.Group = None,
-    data_option: shared.DataOption = None,
+    out: shared.Out = None,
     jobs: shared.Jobs = None,
     cells: shared.Cells = None,
-    out: Annotated[Path, typer.Option(help="Folder of the comparison; the same command goes on there.")] = Path(
-        "runs/comparison"
-    ),
-    output: shared.Format = "table",
-    quiet: shared.Quiet = False,
+    output: Format = "table",
+    quiet: Quiet = False,
 ) -> None:
     """Compare methods on datasets: accuracy and AUC, ranks, the paper's numbers, and whether a lead is more than noise.
 
@@ -70,8 +56,10 @@ def compare(
 
     if tune_rounds is not None and not tune:
         raise BadInput("--tune-rounds says how long a trial of --tune is; give --tune as well.")
-    setting = shared.setting_of(locals(), evaluate_every=rounds)
+    rounds, partition = settings["rounds"], settings.get("partition")
+    setting = shared.setting_of(settings, seeds, evaluate_every=rounds)
     tasks = tuple(task for name in shared.split(dataset or ["synthetic"]) for task in tasks_of(name, partition))
+    out = out or Path("runs/comparison")
     contenders = tuple(shared.contenders(methods))
     with download_progress() as progress:
         check(setting, tasks, contenders, progress)

@@ -4,7 +4,7 @@ import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 from rich.box import SIMPLE_HEAD
@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from secure_sapefl.cli.options import given, key_values
+from secure_sapefl.cli.options import key_values
 
 if TYPE_CHECKING:
     from secure_sapefl.experiments.runner import Runner, Step
@@ -20,34 +20,28 @@ if TYPE_CHECKING:
     from secure_sapefl.experiments.tables import Document
     from secure_sapefl.report.charts.drawing import Chart
 
+FIXED: Final = frozenset({"method", "options", "evaluate_every", "late_clients", "threads", "workers", "dp_ledgers"})
+"""Settings that an experiment does not leave to its user, or asks for in its own way."""
+
 Datasets = Annotated[
-    list[str] | None, typer.Option("--dataset", help="A name or file; repeat it, or separate by commas.")
+    list[str] | None,
+    typer.Option("--dataset", help="A name or file; repeat it, or separate by commas.", rich_help_panel="Data"),
 ]
 Seeds = Annotated[int, typer.Option(help="How many seeds, counted from --seed.")]
-Seed = Annotated[int, typer.Option(help="The first seed.")]
-Clients = Annotated[int | None, typer.Option(help="Sites; by default all natural groups, else 20. The paper has 100.")]
-Rounds = Annotated[int, typer.Option(help="Rounds of training; the paper has 200.")]
-Participation = Annotated[float, typer.Option(help="Share of sites in a round.")]
-Partition = Annotated[
-    str | None,
-    typer.Option(help="natural, dirichlet (as in the paper), iid or clustered. [default: natural if there are groups]"),
+Out = Annotated[
+    Path | None,
+    typer.Option(
+        help="Folder of results; the same command goes on there. [default: in runs/]", rich_help_panel="Running"
+    ),
 ]
-Clusters = Annotated[int, typer.Option(help="Groups of sites that disagree on the labels, if clustered.")]
-Kappa = Annotated[float, typer.Option(help="Dirichlet concentration; small is skewed.")]
-LocalEpochs = Annotated[int, typer.Option(help="Epochs a round, E.")]
-BatchSize = Annotated[int, typer.Option()]
-Rate = Annotated[float, typer.Option("--lr", help="Learning rate of SGD.")]
-Model = Annotated[str, typer.Option(help="small or paper.")]
-Protection = Annotated[str, typer.Option(help="plaintext for research speed, or ckks.")]
-Rows = Annotated[int | None, typer.Option(help="Use a random part of each dataset, for quick runs.")]
-DataDir = Annotated[Path | None, typer.Option(help="Folder with .npz files; also $SAPEFL_DATA.")]
-DataOption = Annotated[list[str] | None, typer.Option(help="KEY=VALUE for every dataset, e.g. flip_y=0.")]
-Label = Annotated[str | None, typer.Option(help="Label column of a CSV file.")]
-Group = Annotated[str | None, typer.Option(help="Site column of a CSV file.")]
-Jobs = Annotated[int | None, typer.Option(min=1, help="Runs at a time, a core each. [default: all cores]")]
-Cells = Annotated[Path | None, typer.Option(help="Folder of finished runs, to share them. [default: OUT/cells]")]
-Format = Annotated[Literal["table", "json"], typer.Option("--format", help="What to print at the end.")]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")]
+Jobs = Annotated[
+    int | None,
+    typer.Option(min=1, help="Runs at a time, a core each. [default: all cores]", rich_help_panel="Running"),
+]
+Cells = Annotated[
+    Path | None,
+    typer.Option(help="Folder of finished runs, to share them. [default: OUT/cells]", rich_help_panel="Running"),
+]
 
 
 def split(values: Sequence[str] | None) -> list[str]:
@@ -68,15 +62,10 @@ def contenders(text: str) -> "list[Contender]":
     return found
 
 
-def setting_of(arguments: Mapping[str, Any], **fixed: Any) -> "Setting":
-    """What a command was given, as the setting of an experiment: options are called like the fields of Config."""
-    from secure_sapefl.config import Config
+def setting_of(settings: Mapping[str, Any], seeds: int, **fixed: Any) -> "Setting":
     from secure_sapefl.experiments.setting import Setting
 
-    fields = Config.model_fields.keys() - {"dataset"}
-    values = given(**{name: value for name, value in arguments.items() if name in fields})
-    options = {"data_options": key_values(arguments["data_option"])}
-    return Setting.of(values | options | fixed, arguments["seeds"])
+    return Setting.of({**settings, **fixed}, seeds)
 
 
 @contextmanager

@@ -1,10 +1,18 @@
-"""Small helpers the commands share for reading options."""
+"""Options that several commands share, and small helpers for reading them."""
 
 import tomllib
 from collections.abc import Sequence
-from typing import Any
+from typing import Annotated, Any, Literal
+
+import typer
 
 from secure_sapefl.errors import BadInput
+
+Format = Annotated[
+    Literal["table", "json"],
+    typer.Option("--format", help="What to print at the end.", rich_help_panel="Running"),
+]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress.", rich_help_panel="Running")]
 
 
 def given(**options: Any) -> dict[str, Any]:

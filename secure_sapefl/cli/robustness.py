@@ -4,47 +4,35 @@ import json
 from collections import defaultdict
 from dataclasses import asdict
 from statistics import mean
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
 from rich.table import Table
 
 from secure_sapefl.cli import experiment_options as shared
-from secure_sapefl.cli.options import given
+from secure_sapefl.cli.options import Format
+from secure_sapefl.cli.setting_options import takes
+from secure_sapefl.config import Config
 
 if TYPE_CHECKING:
     from secure_sapefl.experiments.robustness import RobustnessRow
 
 
+@takes(Config, without=shared.FIXED, defaults={"rounds": 20, "protection": "plaintext"})
 def robustness(
-    dataset: Annotated[str, typer.Option(help="A registered name or a file.")] = "synthetic",
+    settings: dict[str, Any],
     methods: Annotated[str, typer.Option(help="Comma-separated.")] = "sapefl,fedavg",
-    clients: Annotated[int | None, typer.Option(help="Sites.")] = None,
-    rounds: Annotated[int, typer.Option(help="Rounds of training.")] = 20,
     share: Annotated[float, typer.Option(min=0.01, max=0.9, help="Share of hostile sites.")] = 0.1,
     seeds: Annotated[int, typer.Option(min=1, help="Repeat with this many seeds.")] = 3,
-    data_dir: shared.DataDir = None,
-    label: shared.Label = None,
-    group: shared.Group = None,
-    output: Annotated[Literal["table", "json"], typer.Option("--format", help="How to print.")] = "table",
+    output: Format = "table",
 ) -> None:
     """Let some sites attack: flipped labels, updates with the sign turned, and the same with a lie about the score.
 
     Example: `secure-sapefl robustness --dataset synthetic --clients 20 --rounds 20 --seeds 3`
     """
-    from secure_sapefl.config import Config
     from secure_sapefl.experiments.robustness import robustness as run
 
-    settings = given(
-        dataset=dataset,
-        clients=clients,
-        rounds=rounds,
-        data_dir=data_dir,
-        label=label,
-        group=group,
-        protection="plaintext",
-    )
     config = Config.read(settings, "the command line")
     rows = list(run(config, methods.split(","), seeds, share, lambda news: typer.echo(news, err=True)))
     if output == "json":

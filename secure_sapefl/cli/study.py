@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from secure_sapefl.cli.keys import read_public
-from secure_sapefl.cli.options import given, key_values
+from secure_sapefl.cli.options import given
 from secure_sapefl.cli.passphrases import PassphraseFile, known_passphrase
+from secure_sapefl.cli.setting_options import takes
 from secure_sapefl.cli.sheets import print_rows, print_table
+from secure_sapefl.study.settings import StudySettings
 
 if TYPE_CHECKING:
     from sapefl_crypto.identity import SiteIdentity
@@ -21,36 +23,26 @@ StudyPath = Annotated[Path, typer.Argument(help="The study file.", metavar="STUD
 
 
 @app.command()
+@takes(StudySettings)
 def new(
+    settings: dict[str, Any],
     coordinator: Annotated[Path, typer.Option(help="The coordinator's private key file (`keys site`), which signs.")],
     site: Annotated[list[Path], typer.Option(help="A site's .pub file; repeat for each, in the order of the roster.")],
     out: Annotated[Path, typer.Option(help="The study file to write.")] = Path("study.toml"),
     draft: Annotated[Path | None, typer.Option("--from", help="A TOML file with any of the study's values.")] = None,
-    name: Annotated[str | None, typer.Option(help="The study's name; the cohort key must bear it too.")] = None,
-    purpose: Annotated[str | None, typer.Option(help="What it is for, in one line for data officers.")] = None,
-    method: Annotated[str | None, typer.Option(help="See `secure-sapefl methods`. [default: sapefl]")] = None,
-    option: Annotated[list[str] | None, typer.Option(help="KEY=VALUE for the method, e.g. influence=0.25.")] = None,
-    model: Annotated[str | None, typer.Option(help="small or paper. [default: small]")] = None,
-    rounds: Annotated[int | None, typer.Option(help="[default: 10]")] = None,
-    participation: Annotated[float | None, typer.Option(help="Share of sites in a round. [default: 1]")] = None,
-    peers_per_client: Annotated[int | None, typer.Option(help="Give each site a random k peers, not all.")] = None,
-    seed: Annotated[int | None, typer.Option(help="[default: 0]")] = None,
-    local_epochs: Annotated[int | None, typer.Option(help="[default: 5]")] = None,
-    batch_size: Annotated[int | None, typer.Option(help="[default: 16]")] = None,
-    lr: Annotated[float | None, typer.Option(help="[default: 0.05]")] = None,
-    largest_site: Annotated[int | None, typer.Option(help="Most training records any site has; public.")] = None,
-    min_cohort: Annotated[int | None, typer.Option(help="Fewest answers that make a round count. [default: 2]")] = None,
-    round_deadline: Annotated[float | None, typer.Option(help="Seconds until a round closes. [default: 600]")] = None,
-    epsilon: Annotated[float | None, typer.Option(help="Privacy budget of each site; with --delta.")] = None,
-    delta: Annotated[float | None, typer.Option(help="Far below 1 / records of a site, e.g. 1e-5.")] = None,
-    max_clients: Annotated[int | None, typer.Option(help="As in `keys cohort`. [default: sites given]")] = None,
     feature: Annotated[
         list[str] | None,
-        typer.Option(help="A column: age:0..120, sex:f|m, bmi; chol?:0..600@220 may be missing."),
+        typer.Option(
+            help="A column: age:0..120, sex:f|m, bmi; chol?:0..600@220 may be missing.", rich_help_panel="Data"
+        ),
     ] = None,
-    label: Annotated[str | None, typer.Option(help="The column that holds the class.")] = None,
-    klass: Annotated[list[str] | None, typer.Option("--class", help="A class; repeat for each.")] = None,
-    scaling: Annotated[str | None, typer.Option(help="range (from the schema) or site. [default: range]")] = None,
+    label: Annotated[str | None, typer.Option(help="The column that holds the class.", rich_help_panel="Data")] = None,
+    klass: Annotated[
+        list[str] | None, typer.Option("--class", help="A class; repeat for each.", rich_help_panel="Data")
+    ] = None,
+    scaling: Annotated[
+        str | None, typer.Option(help="range (from the schema) or site. [default: range]", rich_help_panel="Data")
+    ] = None,
     mock: Annotated[Path | None, typer.Option(help="Also write mock data of this schema into this folder.")] = None,
     mock_rows: Annotated[int, typer.Option(help="Records of mock data a site.", min=5)] = 100,
     passphrase_file: PassphraseFile = None,
@@ -68,26 +60,7 @@ def new(
 
     `secure-sapefl study new --from draft.toml --coordinator coordinator.key --site a.pub --site b.pub`
     """
-    values = given(
-        name=name,
-        purpose=purpose,
-        method=method,
-        options=key_values(option),
-        model=model,
-        rounds=rounds,
-        participation=participation,
-        peers_per_client=peers_per_client,
-        seed=seed,
-        local_epochs=local_epochs,
-        batch_size=batch_size,
-        lr=lr,
-        largest_site=largest_site,
-        min_cohort=min_cohort,
-        round_deadline=round_deadline,
-        privacy=given(epsilon=epsilon, delta=delta),
-        protection=given(max_clients=max_clients),
-        data=_data(feature, label, klass, scaling),
-    )
+    values = settings | given(data=_data(feature, label, klass, scaling))
     identity = _identity(coordinator, passphrase_file)
     study = _new_study(draft, values, identity, site)
     _write(out, study, identity, overwrite)

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from secure_sapefl.config import ProtectionName
+from secure_sapefl.config import Config, ProtectionName
 from secure_sapefl.experiments.cells import CellResult
 from secure_sapefl.experiments.setting import Setting, Task
 from secure_sapefl.experiments.tune import Pair
@@ -24,8 +24,13 @@ def described(setting: Setting, varied: str = "") -> tuple[str, ...]:
         f"{base.rounds} rounds, {base.participation:.0%} of the clients in each, {named}",
         f"{training}, the {base.model} model",
         *skew,
+        *_privacy(base),
         PROTECTION[base.protection],
     )
+
+
+def _privacy(base: Config) -> list[str]:
+    return [] if base.dp_epsilon is None else [f"every run is private: ε = {base.dp_epsilon:g}, δ = {base.dp_delta:g}"]
 
 
 def sources(tasks: Sequence[Task], results: Mapping[Pair, Sequence[CellResult]]) -> tuple[str, ...]:

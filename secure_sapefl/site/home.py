@@ -24,7 +24,8 @@ from secure_sapefl.errors import HomeRejected
 from secure_sapefl.site.ledger import LedgerFiles
 from secure_sapefl.site.policy import TEMPLATE, Policy
 from secure_sapefl.storage.files import make_private_folder, require_private_folder, write_private
-from secure_sapefl.study.file import StudyFile, StudyName, read_signed
+from secure_sapefl.study.file import StudyFile, read_signed
+from secure_sapefl.study.settings import StudyName
 
 if TYPE_CHECKING:
     from sapefl_crypto import CohortKey, Parameters

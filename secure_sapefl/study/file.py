@@ -9,96 +9,42 @@ digest (`site approve`).
 import base64
 import hashlib
 import json
-import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal, Self
 
 import tomli_w
-from pydantic import AfterValidator, Field, field_validator, model_validator
+from pydantic import Field, field_validator, model_validator
 
 from sapefl_crypto.binding import bind
 from sapefl_crypto.errors import FrameRejected
 from sapefl_crypto.identity import SiteIdentity, SitePublicKeys
 from sapefl_crypto.signing import sign_document, verify_document
 from secure_sapefl import __version__
-from secure_sapefl.config import Config, Settings, read_toml
+from secure_sapefl.config import Config, Plan, read_toml
 from secure_sapefl.errors import BadInput, StudyRejected
 from secure_sapefl.protocol.messages import SiteId
 from secure_sapefl.protocol.study import cohort_size
 from secure_sapefl.study.roster import SMALLEST_ROSTER, PublicKey, read_keys, require_distinct
 from secure_sapefl.study.schema import Schema, read_schema
+from secure_sapefl.study.settings import PrivacyTerms, StudySettings
 
 _KIND: Final = "study"
-_FILE_NAME: Final = re.compile("[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
 
-def _fit_for_a_file_name(name: str) -> str:
-    if not _FILE_NAME.fullmatch(name):
-        raise ValueError(
-            "a study's name has 1 to 64 letters, digits, '.', '_' or '-', beginning with a letter or digit"
-        )
-    return name
-
-
-StudyName = Annotated[str, AfterValidator(_fit_for_a_file_name)]
-
-
-class CkksPlan(Settings):
-    """What the cohort key is made for (`keys cohort`); all else follows from it, see `Parameters.exact`."""
-
-    max_clients: int = Field(ge=SMALLEST_ROSTER, le=2**20)
-    max_abs_value: float = Field(8.0, gt=0)
-
-
-class PrivacyTerms(Settings):
-    """The most a site spends on this study. ``noise`` that can be repeated from the seed hides nothing from anybody who
-    has this file: it is for trials on mock data, and for comparing a deployment with a simulation."""
-
-    epsilon: float = Field(gt=0)
-    delta: float = Field(gt=0, lt=1)
-    clip: float = Field(1.0, gt=0)
-    score_fraction: float = Field(0.1, gt=0, lt=1)
-    noise: Literal["secure", "repeatable"] = "secure"
-
-
-class StudyFile(Settings):
+class StudyFile(StudySettings):
     """`study.toml` without its signature. Everything in it is public."""
 
-    name: StudyName
-    purpose: str = Field("", max_length=2000)
     package: str = Field(__version__, max_length=64, pattern=r"^[0-9A-Za-z.+_-]+$")
     coordinator: PublicKey
     roster: Annotated[tuple[PublicKey, ...], Field(min_length=SMALLEST_ROSTER)]
-    method: str
-    options: dict[str, Any] = Field(default_factory=dict)
-    model: Literal["small", "paper"] = "small"
-    rounds: int = Field(10, ge=1)
-    participation: float = Field(1.0, gt=0, le=1)
-    peers_per_client: int | None = Field(None, ge=1)
-    seed: int = Field(0, ge=0)
-    local_epochs: int = Field(5, ge=1)
-    batch_size: int = Field(16, ge=1)
-    lr: float = Field(0.05, gt=0)
-    largest_site: int = Field(ge=1)
-    min_cohort: int = Field(SMALLEST_ROSTER, ge=1)
-    round_deadline: float = Field(600.0, gt=0)
     metrics: Literal["none"] = "none"  # no message of this release carries a test result
-    protection: CkksPlan
-    privacy: PrivacyTerms | None = None
     data: Schema = Field(discriminator="kind")
 
     @field_validator("data", mode="before")
     @classmethod
     def _schema_by_kind(cls, values: object) -> object:
         return read_schema(values) if isinstance(values, Mapping) else values
-
-    @field_validator("purpose")
-    @classmethod
-    def _shown_as_it_is(cls, text: str) -> str:
-        if not text.isprintable():
-            raise ValueError("write the purpose as one line of printable text")
-        return text
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
@@ -159,25 +105,15 @@ class StudyFile(Settings):
 
     def config(self, dataset: str = "study") -> Config:
         """The same study for the simulator, which is given the sites' rows as a federation (`site_data.federation`)."""
-        privacy = self.privacy
+        agreed = {name: getattr(self, name) for name in Plan.model_fields}
+        privacy = {} if self.privacy is None else _mechanism(self.privacy)
         return Config(
+            **agreed,
+            **privacy,
             dataset=dataset,
-            method=self.method,
-            options=self.options,
             clients=len(self.roster),
-            rounds=self.rounds,
-            participation=self.participation,
-            peers_per_client=self.peers_per_client,
             partition="natural",
-            seed=self.seed,
-            local_epochs=self.local_epochs,
-            batch_size=self.batch_size,
-            lr=self.lr,
-            model=self.model,
             protection="ckks",
-            dp_epsilon=None if privacy is None else privacy.epsilon,
-            dp_delta=None if privacy is None else privacy.delta,
-            **({} if privacy is None else _mechanism(privacy)),
         )
 
 
@@ -250,6 +186,8 @@ def _signature(text: object, where: str) -> bytes:
 
 def _mechanism(privacy: PrivacyTerms) -> dict[str, Any]:
     return {
+        "dp_epsilon": privacy.epsilon,
+        "dp_delta": privacy.delta,
         "dp_clip": privacy.clip,
         "dp_score_fraction": privacy.score_fraction,
         "dp_secure_noise": privacy.noise == "secure",

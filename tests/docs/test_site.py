@@ -5,10 +5,15 @@ import os
 import re
 import subprocess
 import sys
+from html import unescape
 from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
+
+from secure_sapefl.cli.setting_options import setting_options
+from secure_sapefl.config import Config
+from secure_sapefl.study.settings import StudySettings
 
 pytest.importorskip("mkdocs", reason="MkDocs is not installed: the documentation site was not built")
 pytest.importorskip("latex2mathml", reason="latex2mathml is not installed: the documentation site was not built")
@@ -86,6 +91,16 @@ def test_every_command_and_option_is_in_the_reference(site):
         assert name in html
         options = [parameter.opts[0] for parameter in command.params if parameter.param_type_name == "option"]
         assert [option for option in options if f"<code>{option}</code>" not in html] in ([], ["--help"])
+
+
+def test_every_setting_is_in_the_reference_with_its_help(site):
+    html = unescape((site / "reference" / "settings.html").read_text(encoding="utf-8"))
+    for model in (Config, StudySettings):
+        for option in setting_options(model):
+            assert f"<code>{option.flag}</code>" in html
+            assert re.sub(r"`(.*?)`", r"<code>\1</code>", option.field.description) in html
+            assert option.shown_default in html
+    assert "<code>privacy.epsilon</code>" in html
 
 
 def test_the_python_reference_documents_what_it_names(site):

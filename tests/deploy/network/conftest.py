@@ -22,8 +22,9 @@ from secure_sapefl.site.policy import TEMPLATE, Policy
 from secure_sapefl.site.privacy_store import StudyStore
 from secure_sapefl.site.study_site import StudySite
 from secure_sapefl.storage.parts import Parts
-from secure_sapefl.study.file import PrivacyTerms, StudyFile
+from secure_sapefl.study.file import StudyFile
 from secure_sapefl.study.schema import Numeric, TableSchema
+from secure_sapefl.study.settings import PrivacyTerms
 from secure_sapefl.study.terms import StudyTerms
 
 FEATURES = 4

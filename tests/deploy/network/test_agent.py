@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from sapefl_crypto import FrameRejected
-from secure_sapefl.study.file import PrivacyTerms
+from secure_sapefl.study.settings import PrivacyTerms
 from secure_sapefl.transport.wire import ToSite, read_to_server, read_to_site, write_to_site
 
 PRIVATE = PrivacyTerms(epsilon=8.0, delta=1e-4, noise="secure")

@@ -10,7 +10,7 @@ from sapefl_crypto.errors import AggregateRejected, CryptoError, ValueRejected
 from secure_sapefl.data.federation import Rows
 from secure_sapefl.protocol.messages import Refusal
 from secure_sapefl.storage.parts import Parts
-from secure_sapefl.study.file import PrivacyTerms
+from secure_sapefl.study.settings import PrivacyTerms
 from secure_sapefl.transport.wire import ToServer, read_to_server, read_to_site
 
 PRIVATE = PrivacyTerms(epsilon=8.0, delta=1e-4, noise="secure")

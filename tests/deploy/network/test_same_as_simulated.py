@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from secure_sapefl.engine.simulator import Simulation
-from secure_sapefl.study.file import PrivacyTerms
+from secure_sapefl.study.settings import PrivacyTerms
 
 PRIVATE = PrivacyTerms(epsilon=8.0, delta=1e-4, noise="repeatable")
 

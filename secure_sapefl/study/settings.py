@@ -1,0 +1,64 @@
+"""What a coordinator chooses for a study; the options of `study new` are made from these fields."""
+
+import re
+from typing import Annotated, Final, Literal
+
+from pydantic import AfterValidator, field_validator
+
+from secure_sapefl.config import Plan, Settings, setting
+from secure_sapefl.study.roster import SMALLEST_ROSTER
+
+_FILE_NAME: Final = re.compile("[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+
+
+def _fit_for_a_file_name(name: str) -> str:
+    if not _FILE_NAME.fullmatch(name):
+        raise ValueError(
+            "a study's name has 1 to 64 letters, digits, '.', '_' or '-', beginning with a letter or digit"
+        )
+    return name
+
+
+StudyName = Annotated[str, AfterValidator(_fit_for_a_file_name)]
+
+
+class CkksPlan(Settings):
+    """What the cohort key is made for (`keys cohort`); all else follows from it, see `Parameters.exact`."""
+
+    max_clients: int = setting(
+        "Protection", ..., "As in `keys cohort`; by default the sites given.", ge=SMALLEST_ROSTER, le=2**20
+    )
+    max_abs_value: float = setting("Protection", 8.0, "Largest number in an update; a larger one is refused.", gt=0)
+
+
+class PrivacyTerms(Settings):
+    """The most a site spends on this study. ``noise`` that can be repeated from the seed hides nothing from anybody who
+    has this file: it is for trials on mock data, and for comparing a deployment with a simulation."""
+
+    epsilon: float = setting("Privacy", ..., "Privacy budget ε of each site; with --delta.", gt=0)
+    delta: float = setting("Privacy", ..., "δ: far below 1 / records of a site, e.g. 1e-5.", gt=0, lt=1)
+    clip: float = setting("Privacy", 1.0, "Largest gradient norm of one record.", gt=0)
+    score_fraction: float = setting("Privacy", 0.1, "Share of the budget for similarity scores.", gt=0, lt=1)
+    noise: Literal["secure", "repeatable"] = setting(
+        "Privacy", "secure", "repeatable hides nothing: for trials on mock data only."
+    )
+
+
+class StudySettings(Plan):
+    """A study but for its keys and its data."""
+
+    name: StudyName = setting("Federation", ..., "The study's name; the cohort key must bear it too.")
+    purpose: str = setting("Federation", "", "What it is for, in one line for data officers.", max_length=2000)
+    participation: float = setting("Federation", 1.0, "Share of the sites in a round, r.", gt=0, le=1)
+    largest_site: int = setting("Data", ..., "Most training records any site has; public.", ge=1)
+    min_cohort: int = setting("Federation", SMALLEST_ROSTER, "Fewest answers that make a round count.", ge=1)
+    round_deadline: float = setting("Running", 600.0, "Seconds until a round closes.", gt=0)
+    protection: CkksPlan
+    privacy: PrivacyTerms | None = None
+
+    @field_validator("purpose")
+    @classmethod
+    def _shown_as_it_is(cls, text: str) -> str:
+        if not text.isprintable():
+            raise ValueError("write the purpose as one line of printable text")
+        return text
