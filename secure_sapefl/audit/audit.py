@@ -31,7 +31,7 @@ from secure_sapefl.audit.traffic import Times, time_sites
 from secure_sapefl.config import Config
 from secure_sapefl.data import Federation
 from secure_sapefl.engine.late import divided
-from secure_sapefl.engine.run_folder import RunFolder, summary_of, writing
+from secure_sapefl.engine.run_folder import config_of, identity_of, summary_of, writing
 from secure_sapefl.engine.simulator import federation_of
 from secure_sapefl.errors import BadInput
 from secure_sapefl.storage.files import write_whole
@@ -60,7 +60,9 @@ STANDARD: Final = Effort()
 
 def audit(folder: Path, effort: Effort = STANDARD, seed: int = 0, say: Say = lambda _: None) -> Findings:
     config, summary = _finished(folder)
-    federation = divided(federation_of(config), config.late_clients)[0]
+    everybody = federation_of(config)
+    identity_of(folder).check_rows(folder, everybody)
+    federation = divided(everybody, config.late_clients)[0]
     config = config.model_copy(update={"late_clients": 0})
     say("running again, recorded")
     again = replay(config, federation)
@@ -102,7 +104,7 @@ def _finished(folder: Path) -> tuple[Config, dict[str, Any]]:
     """Configuration and summary of a run that is over and in which something was sent."""
     if not folder.is_dir():
         raise BadInput(f"{folder} is not a folder. Give the folder of a finished run, as `simulate --out` makes it.")
-    _, config = RunFolder.reopen(folder)
+    config = config_of(folder)
     summary = summary_of(folder)
     algorithm = find_algorithm(config.method)
     if algorithm.homomorphic is Homomorphic.SILENT:

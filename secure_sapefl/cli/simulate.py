@@ -90,7 +90,7 @@ def _simulate(config: Config, folder: Path, quiet: bool, live: bool) -> dict[str
 def _resume(
     folder: Path, settings: dict[str, Any], config: Path | None, out: Path | None, quiet: bool, live: bool
 ) -> dict[str, Any]:
-    from secure_sapefl.engine.run_folder import RunFolder
+    from secure_sapefl.engine.run_folder import config_of
     from secure_sapefl.engine.simulator import federation_of
     from secure_sapefl.engine.simulator import resume as run
     from secure_sapefl.errors import BadInput
@@ -98,7 +98,7 @@ def _resume(
 
     if settings or config or out:
         raise BadInput("--resume goes on with the run as it was begun; leave out the other options of the study.")
-    begun = RunFolder.reopen(folder)[1]
+    begun = config_of(folder)
     with (
         live_view(live, folder, begun, lambda: federation_of(begun)),
         round_progress(begun.rounds, quiet) as on_round,

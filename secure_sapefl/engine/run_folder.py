@@ -1,6 +1,8 @@
 """The folder of a run. Files appear whole or not at all, so a run killed at any moment can be continued.
 
+lock           held by the process that runs it
 config.toml    complete; `--config` with it gives the same run
+identity.json  digests of the rows and of their division, and the version: a run goes on with what it was begun with
 rounds.jsonl   a line a round, flushed as it happens
 checkpoint/    what is needed to go on after the last whole round
 summary.json   at the end
@@ -12,45 +14,62 @@ from contextlib import AbstractContextManager
 from itertools import islice
 from pathlib import Path
 from pickle import UnpicklingError
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, Self
 
 import torch
 from torch import Tensor
 
 from secure_sapefl.config import Config
+from secure_sapefl.engine.identity import Identity
 from secure_sapefl.engine.result import Result, RoundRecord
 from secure_sapefl.errors import BadInput
 from secure_sapefl.storage import files, json_lines
 from secure_sapefl.storage.files import remove_unfinished, replacing, write_whole
+from secure_sapefl.storage.lock import Lock
 
 _DAMAGE = (OSError, RuntimeError, EOFError, UnpicklingError, ValueError, KeyError, TypeError)  # as readers report it
+_LOCK, _CONFIG, IDENTITY, _ROUNDS = "lock", "config.toml", "identity.json", "rounds.jsonl"
+_CHECKPOINT = "checkpoint/state.pt"
 
 
 class RunFolder:
+    """``with RunFolder.create(...) as folder``: a run's folder, written by this process alone."""
+
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._rounds = path / "rounds.jsonl"
-        self._checkpoint = path / "checkpoint" / "state.pt"
+        self._rounds = path / _ROUNDS
+        self._checkpoint = path / _CHECKPOINT
+        self._lock = Lock(path / _LOCK, f"The run in {path}", "Wait until it ends, or choose another --out.")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._lock.close()
 
     @classmethod
-    def create(cls, path: Path, config: Config) -> "RunFolder":
+    def create(cls, path: Path, config: Config, identity: Identity) -> "RunFolder":
         """A folder for a new run; one that holds anything already is left alone."""
-        if path.exists() and (not path.is_dir() or any(path.iterdir())):
-            raise BadInput(
-                f"{path} holds something already. Choose another --out, or go on with that run: --resume {path}."
-            )
-        folder = cls(path)
+        _check_unused(path)
         with writing(path):
             path.mkdir(parents=True, exist_ok=True)
-            write_whole(path / "config.toml", config.to_toml().encode())
+        folder = cls(path)
+        try:
+            _check_unused(path)  # once more: who held the lock until now may have been here
+            with writing(path):
+                write_whole(path / IDENTITY, identity.to_bytes())
+                write_whole(path / _CONFIG, config.to_toml().encode())
+        except BaseException:
+            folder._lock.close()
+            raise
         return folder
 
     @classmethod
-    def reopen(cls, path: Path) -> tuple["RunFolder", Config]:
-        config = path / "config.toml"
-        if not config.is_file():
-            raise BadInput(f"{path} is not the folder of a run: it has no config.toml. Start one with --out {path}.")
-        return cls(path), Config.load(config)
+    def reopen(cls, path: Path) -> "RunFolder":
+        """The folder of a run that was begun by this version."""
+        _config_file(path)
+        identity_of(path).check_version(path)
+        return cls(path)
 
     def save_round(self, record: RoundRecord, tensors: Mapping[str, Tensor]) -> None:
         """First the line, then the checkpoint: what a crash leaves between the two is cut off by `load`."""
@@ -65,29 +84,62 @@ class RunFolder:
         if not self._checkpoint.exists():
             self._rounds.unlink(missing_ok=True)
             return [], {}
-        try:
-            saved = torch.load(self._checkpoint, weights_only=True)
-            kept = saved["round"] + 1
-            records = [RoundRecord.from_json(line) for line in islice(json_lines.read(self._rounds), kept)]
-        except _DAMAGE as error:
-            raise self._damaged(f"{type(error).__name__} while reading it") from None
-        if len(records) != kept:
-            raise self._damaged(f"{self._rounds.name} has lost lines")
+        records, tensors = saved_state(self.path)
         with writing(self.path):
-            json_lines.cut(self._rounds, kept)
+            json_lines.cut(self._rounds, len(records))
             remove_unfinished(self._checkpoint)
-        return records, saved["tensors"]
+        return records, tensors
 
     def late_clients(self) -> dict[str, Any] | None:
         """How late sites did, where the run has got so far: they join once, and would have to pay again."""
         return summary_of(self.path).get("late_clients") if (self.path / "summary.json").is_file() else None
 
-    def _damaged(self, what: str) -> BadInput:
-        return BadInput(f"{self.path} is damaged ({what}); this run cannot go on. Start it again with another --out.")
-
     def finish(self, result: Result) -> None:
         with writing(self.path):
             write_whole(self.path / "summary.json", json.dumps(result.summary(), indent=1).encode())
+
+
+def config_of(path: Path) -> Config:
+    """The configuration a run was begun with."""
+    return Config.load(_config_file(path))
+
+
+def _config_file(path: Path) -> Path:
+    config = path / _CONFIG
+    if not config.is_file():
+        raise BadInput(f"{path} is not the folder of a run: it has no {_CONFIG}. Start one with --out {path}.")
+    return config
+
+
+def identity_of(path: Path) -> Identity:
+    """What a run was begun with."""
+    return Identity.read(path / IDENTITY, path)
+
+
+def saved_state(path: Path) -> tuple[list[RoundRecord], dict[str, Tensor]]:
+    """Records and tensors after the last round that was saved whole; nothing is changed."""
+    try:
+        saved = torch.load(path / _CHECKPOINT, weights_only=True)
+        kept = saved["round"] + 1
+        records = [RoundRecord.from_json(line) for line in islice(json_lines.read(path / _ROUNDS), kept)]
+    except _DAMAGE as error:
+        raise _damaged(path, f"{type(error).__name__} while reading it") from None
+    if len(records) != kept:
+        raise _damaged(path, f"{_ROUNDS} has lost lines")
+    return records, saved["tensors"]
+
+
+def _damaged(path: Path, what: str) -> BadInput:
+    return BadInput(f"{path} is damaged ({what}); this run cannot go on. Start it again with another --out.")
+
+
+def _check_unused(path: Path) -> None:
+    """What a run that could not begin leaves behind does not count."""
+    leftovers = {_LOCK, IDENTITY}
+    if path.exists() and (not path.is_dir() or any(file.name not in leftovers for file in path.iterdir())):
+        raise BadInput(
+            f"{path} holds something already. Choose another --out, or go on with that run: --resume {path}."
+        )
 
 
 def writing(path: Path) -> AbstractContextManager[None]:

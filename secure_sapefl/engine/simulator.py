@@ -20,11 +20,12 @@ from secure_sapefl.algorithms.registry import algorithm as find_algorithm
 from secure_sapefl.config import Config
 from secure_sapefl.data import Federation, Progress, build_federation, no_progress, private_options
 from secure_sapefl.engine.device import cpu_threads, group_size, make_trainer, resolve_device
+from secure_sapefl.engine.identity import Identity
 from secure_sapefl.engine.late import LateSites, divided
 from secure_sapefl.engine.privacy import privacy_for, warn_of_preparation
 from secure_sapefl.engine.protection import protection_for
 from secure_sapefl.engine.result import Result, RoundRecord, Traffic, versions
-from secure_sapefl.engine.run_folder import RunFolder
+from secure_sapefl.engine.run_folder import RunFolder, config_of, identity_of
 from secure_sapefl.engine.similarity_log import SimilarityLog
 from secure_sapefl.engine.sites import Sites
 from secure_sapefl.engine.uploads import UploadQueue
@@ -53,17 +54,26 @@ def simulate(
 
     The data is what ``config`` names, unless a ``federation`` is given.
     """
+    federation = federation or federation_of(config)
     simulation = Simulation(config, federation)
-    folder = None if out is None else RunFolder.create(out, simulation.config)
-    return simulation.run(folder, on_round)
+    if out is None:
+        return simulation.run(on_round=on_round)
+    with RunFolder.create(out, simulation.config, Identity.of(federation)) as folder:
+        return simulation.run(folder, on_round)
 
 
-def resume(out: Path, on_round: OnRound | None = None) -> Result:
-    """Go on after the last whole round of a run that was stopped."""
-    folder, config = RunFolder.reopen(out)
-    simulation = Simulation(config)
-    simulation.restore(*folder.load())
-    return simulation.run(folder, on_round)
+def resume(out: Path, on_round: OnRound | None = None, federation: Federation | None = None) -> Result:
+    """Go on after the last whole round of a run that was stopped, with the data it was begun with.
+
+    A run that was begun with a ``federation`` of its own needs the same one again.
+    """
+    with RunFolder.reopen(out) as folder:
+        config = config_of(out)
+        federation = federation or federation_of(config)
+        identity_of(out).check_rows(out, federation)
+        simulation = Simulation(config, federation)
+        simulation.restore(*folder.load())
+        return simulation.run(folder, on_round)
 
 
 class Simulation:

@@ -21,6 +21,7 @@ from secure_sapefl.data import Federation, Progress, no_progress
 from secure_sapefl.engine.result import Result
 from secure_sapefl.engine.simulator import Simulation, federation_of
 from secure_sapefl.errors import BadInput
+from secure_sapefl.experiments.datafiles import data_digest
 from secure_sapefl.experiments.output import save
 from secure_sapefl.experiments.validation import with_validation_rows
 
@@ -32,7 +33,7 @@ class Cell:
     """A configuration, and the rows it is run and judged on."""
 
     config: Config
-    data_digest: str | None = None  # of the data file, where there is one
+    data_digest: str | None = None  # of the data file and its ranges, where there are any
     division_seed: int | None = None  # divides the rows by this seed and not the run's, to train the same clients anew
     judged_on: JudgedOn = "test"
 
@@ -98,7 +99,13 @@ class CellResult:
 
 
 def run_cell(cell: Cell) -> CellResult:
-    return CellResult.of(Simulation(cell.config, federation_for(cell)).run())
+    federation = federation_for(cell)
+    if data_digest(cell.config) != cell.data_digest:
+        raise BadInput(
+            f"The data of {cell.config.dataset} was changed while the experiment ran. Finished cells are of the data "
+            "as it was; give the same command again for the data as it is."
+        )
+    return CellResult.of(Simulation(cell.config, federation).run())
 
 
 def federation_for(cell: Cell, progress: Progress = no_progress) -> Federation:

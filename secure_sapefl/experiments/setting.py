@@ -70,8 +70,7 @@ class Setting:
     def cell(self, task: Task, contender: Contender, seed: int, judged_on: JudgedOn = "test") -> Cell:
         changes = {"dataset": task.dataset, "seed": seed, **task.changes, **contender.changes}
         config = Config.read(self.base.model_dump() | changes, f"{contender.label} on {task.label}")
-        digest = data_digest(task.dataset, config.data_dir)
-        return Cell(config=config, data_digest=digest, judged_on=judged_on)
+        return Cell(config=config, data_digest=data_digest(config), judged_on=judged_on)
 
 
 def check(setting: Setting, tasks: Sequence[Task], contenders: Sequence[Contender], progress: Progress) -> None:

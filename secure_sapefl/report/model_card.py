@@ -16,6 +16,7 @@ from secure_sapefl.data import DATASETS
 from secure_sapefl.data.load import looks_like_path
 from secure_sapefl.data.spec import DatasetSpec, Stored
 from secure_sapefl.data.store import locate
+from secure_sapefl.engine.late import divided
 from secure_sapefl.engine.simulator import federation_of
 from secure_sapefl.report import formats
 from secure_sapefl.report.budget import budget_of
@@ -63,13 +64,13 @@ def model_card(run: Run) -> str:
 
 
 def rows_tested(run: Run) -> tuple[int, ...] | None:
-    """By site, counted again from the data of the run where that is on this machine. Nothing is downloaded."""
+    """By site, counted again where the very data of the run is on this machine. Nothing is downloaded."""
     if not _at_hand(run, DATASETS.get(run.config.dataset)):
         return None
-    clients = federation_of(run.config).clients
-    same = [client.name for client in clients] == run.summary["client_names"]
-    fits = same and run.rows == tuple(len(client.train) for client in clients)
-    return tuple(len(client.test) for client in clients) if fits else None
+    federation = federation_of(run.config)
+    if run.identity is None or not run.identity.fits(federation):
+        return None
+    return tuple(len(client.test) for client in divided(federation, run.config.late_clients)[0].clients)
 
 
 def _at_hand(run: Run, dataset: DatasetSpec | None) -> bool:

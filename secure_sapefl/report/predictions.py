@@ -14,7 +14,7 @@ from secure_sapefl.algorithms.registry import algorithm as find_algorithm
 from secure_sapefl.data import Rows
 from secure_sapefl.engine.device import make_trainer, resolve_device
 from secure_sapefl.engine.late import divided
-from secure_sapefl.engine.run_folder import RunFolder, summary_of
+from secure_sapefl.engine.run_folder import config_of, identity_of, saved_state, summary_of
 from secure_sapefl.engine.simulator import federation_of
 from secure_sapefl.engine.sites import Sites
 from secure_sapefl.metrics import Floats, softmax
@@ -35,11 +35,13 @@ class SitePredictions:
 def predictions_of(folder: Path) -> tuple[SitePredictions, ...]:
     """For every site that trained, in the order of the roster."""
     summary_of(folder)  # or say that the run is not finished
-    saved, config = RunFolder.reopen(folder)
-    _, tensors = saved.load()
+    config = config_of(folder)
+    _, tensors = saved_state(folder)
     algorithm, device = find_algorithm(config.method), resolve_device(config.device)
     options = algorithm.options.read(config.options, f"options of {config.method}")
-    federation, _ = divided(federation_of(config), config.late_clients)
+    everybody = federation_of(config)
+    identity_of(folder).check_rows(folder, everybody)
+    federation, _ = divided(everybody, config.late_clients)
     model = build_model(federation.shape, federation.classes, config.model)
     sites = Sites(federation, algorithm, options, make_trainer(config.engine, model, device), config, device)
     sites.state = {name: tensors[name] for name in sites.state}

@@ -10,8 +10,9 @@ import numpy as np
 from secure_sapefl.algorithms.base import Algorithm, Homomorphic
 from secure_sapefl.algorithms.registry import algorithm as find_algorithm
 from secure_sapefl.config import Config, ProtectionName
+from secure_sapefl.engine.identity import Identity
 from secure_sapefl.engine.result import RoundRecord
-from secure_sapefl.engine.run_folder import summary_of
+from secure_sapefl.engine.run_folder import IDENTITY, identity_of, summary_of
 from secure_sapefl.errors import BadInput
 from secure_sapefl.metrics import Floats
 from secure_sapefl.plain_text import printable
@@ -31,6 +32,7 @@ class Run:
     summary: Mapping[str, Any]
     rounds: tuple[RoundRecord, ...]
     audit: AuditSection | None = None
+    identity: Identity | None = None  # None where its folder does not say
 
     @property
     def algorithm(self) -> Algorithm:
@@ -93,6 +95,7 @@ def load_run(folder: Path) -> Run:
             summary=summary,
             rounds=tuple(map(RoundRecord.from_json, json_lines.read(folder / "rounds.jsonl"))),
             audit=read_audit(folder),
+            identity=identity_of(folder) if (folder / IDENTITY).is_file() else None,
         )
         _check(run)
     except (OSError, KeyError, TypeError, ValueError, AttributeError) as error:

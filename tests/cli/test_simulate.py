@@ -163,7 +163,7 @@ def test_a_file_of_ones_own_runs_by_its_groups_and_gets_a_report(call: Cli, tmp_
     (folder,) = (tmp_path / "runs").iterdir()
     assert folder.name.endswith("-sapefl-mine")
     assert {path.name for path in folder.iterdir()} == {
-        "config.toml", "rounds.jsonl", "summary.json", "checkpoint", "plots", "report.html",
+        "lock", "config.toml", "identity.json", "rounds.jsonl", "summary.json", "checkpoint", "plots", "report.html",
     }  # fmt: skip
 
 
@@ -216,6 +216,13 @@ def test_resuming_a_finished_run_prints_it_again(cli: Cli, tmp_path: Path) -> No
     assert again.out == first.out
     assert again.err == ""
     assert (tmp_path / "out" / "summary.json").read_bytes() == before
+
+
+def test_a_data_file_replaced_under_a_run_is_named(cli: Cli, tmp_path: Path) -> None:
+    own_file(tmp_path / "mine.npz")
+    cli("simulate", "--dataset", "mine.npz", "--rounds", "1", "--protection", "plaintext", "--out", "out", "--quiet")
+    own_file(tmp_path / "mine.npz", X=np.zeros((60, 3)))
+    refused(cli("simulate", "--resume", "out"), "out: the data differs", "mine.npz", "--out")
 
 
 # Real processes: a few seconds each, most of it starting. What was killed once is copied for every test.

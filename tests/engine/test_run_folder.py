@@ -9,6 +9,7 @@ import pytest
 
 from secure_sapefl import Config, simulate
 from secure_sapefl.engine import run_folder
+from secure_sapefl.engine.identity import Identity
 from secure_sapefl.engine.result import Result
 from secure_sapefl.engine.run_folder import RunFolder, summary_of
 from secure_sapefl.engine.simulator import resume
@@ -119,11 +120,13 @@ def test_a_run_that_could_not_begin_can_begin_again(
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
+    begun = Identity(version="1", data="2", partition="3")
     with monkeypatch.context() as patch:
         patch.setattr(run_folder, "write_whole", full)
         with pytest.raises(OutputFailed, match="No space left on device"):
-            RunFolder.create(tmp_path / "run", tiny())
-    RunFolder.create(tmp_path / "run", tiny())
+            RunFolder.create(tmp_path / "run", tiny(), begun)
+    with RunFolder.create(tmp_path / "run", tiny(), begun):
+        pass
 
 
 def _lines(folder: Path) -> list[dict[str, Any]]:

@@ -57,7 +57,8 @@ def test_what_the_summary_says(whole: tuple[Path, Result]) -> None:
 
 def test_the_folder_holds_what_was_promised(whole: tuple[Path, Result]) -> None:
     folder, result = whole
-    assert {path.name for path in folder.iterdir()} == {"config.toml", "rounds.jsonl", "summary.json", "checkpoint"}
+    files = {"lock", "config.toml", "identity.json", "rounds.jsonl", "summary.json", "checkpoint"}
+    assert {path.name for path in folder.iterdir()} == files
     lines = [json.loads(line) for line in (folder / "rounds.jsonl").read_text().splitlines()]
     assert [line["round"] for line in lines] == [0, 1, 2, 3]
     assert lines[-1]["accuracy"] == result.summary()["accuracy"]

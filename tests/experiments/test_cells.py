@@ -68,6 +68,28 @@ def test_a_file_with_other_rows_is_another_cell(tiny: Callable[..., Setting], tm
     assert len(digests) == 2
 
 
+def own_task(folder: Path, seed: int) -> Task:
+    rng = np.random.default_rng(seed)
+    np.savez(folder / "mine.npz", X=rng.normal(size=(60, 2)), y=np.arange(60) % 3)
+    return Task(dataset=str(folder / "mine.npz"))
+
+
+def test_other_public_ranges_are_another_cell(tiny: Callable[..., Setting], tmp_path: Path) -> None:
+    ranges, task, digests = tmp_path / "ranges.toml", own_task(tmp_path, 0), set()
+    for high in (1, 20):
+        ranges.write_text(f"0 = [0, {high}]\n1 = [0, 1]\n")
+        digests.add(tiny(data_options={"ranges": str(ranges)}).cell(task, FEDAVG, 0).digest)
+    assert len(digests) == 2
+
+
+def test_a_file_that_changes_under_an_experiment_is_noticed(tiny: Callable[..., Setting], tmp_path: Path) -> None:
+    cell = tiny(data_options={}).cell(own_task(tmp_path, 0), FEDAVG, 0)
+    run_cell(cell)
+    own_task(tmp_path, 1)
+    with pytest.raises(BadInput, match=r"mine\.npz was changed while the experiment ran"):
+        run_cell(cell)
+
+
 def test_the_store_gives_back_what_it_was_given(tmp_path: Path, tiny: Callable[..., Setting]) -> None:
     result = CellResult(
         accuracy=(0.5, 1 / 3),

@@ -1,0 +1,63 @@
+"""What a run was begun with and has to go on with: the package's version, the rows, and who holds which."""
+
+import json
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from secure_sapefl import __version__
+from secure_sapefl.data import Federation
+from secure_sapefl.data.fingerprint import fingerprint
+from secure_sapefl.errors import BadInput
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Identity:
+    version: str
+    data: str
+    partition: str
+
+    @classmethod
+    def of(cls, federation: Federation) -> "Identity":
+        data, partition = fingerprint(federation)
+        return cls(version=__version__, data=data, partition=partition)
+
+    @classmethod
+    def read(cls, path: Path, run: Path) -> "Identity":
+        try:
+            return cls(**json.loads(path.read_text(encoding="utf-8")))
+        except FileNotFoundError:
+            raise BadInput(f"{run} does not say what data it was begun with ({path.name}). {_ANEW}") from None
+        except (OSError, ValueError, TypeError) as error:
+            raise BadInput(f"{path} is damaged ({type(error).__name__}). {_ANEW}") from None
+
+    def to_bytes(self) -> bytes:
+        return json.dumps(asdict(self), indent=1).encode()
+
+    def check_version(self, run: Path) -> None:
+        """Numbers of two releases do not belong in one run."""
+        if self.version != __version__:
+            raise BadInput(
+                f"{run}: the version differs. It was begun with secure-sapefl {self.version}, this is {__version__}. "
+                f"Go on with {self.version}. {_ANEW}"
+            )
+
+    def fits(self, federation: Federation) -> bool:
+        """Whether these are the rows, and the sites that hold them."""
+        return (self.data, self.partition) == fingerprint(federation)
+
+    def check_rows(self, run: Path, federation: Federation) -> None:
+        """The federation is the one the run was begun with, or the error says in what it is not."""
+        if self.fits(federation):
+            return
+        if fingerprint(federation)[0] != self.data:
+            raise BadInput(
+                f"{run}: the data differs. The rows of {federation.dataset} ({federation.source}) are not those it was "
+                f"begun with. Put those back; from Python, pass the same federation. {_ANEW}"
+            )
+        raise BadInput(
+            f"{run}: the partition differs. The rows are those it was begun with, but sites hold others of them. "
+            f"Put config.toml back as it was; from Python, pass the same federation. {_ANEW}"
+        )
+
+
+_ANEW = "Or start it anew with another --out."
