@@ -8,7 +8,7 @@
     │   └── HomeRejected (2)    a site's folder that is missing, incomplete or open to others
     ├── DataUnavailable (2)     a dataset is neither on disk nor to be fetched
     ├── OutputFailed    (2)     the output folder cannot be written (full, foreign, read-only)
-    ├── LedgerRejected  (2)     a site's ledger was altered, cut or is in use; nothing may leave
+    ├── LedgerRejected  (2)     a ledger was altered, cut or put back; nothing may leave
     └── PolicyConflict  (3)     the study asks for more than the site's policy allows
 
 An error says who, what was expected, and the next step; never key material, never a row of data.

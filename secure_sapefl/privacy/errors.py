@@ -1,9 +1,7 @@
 """Why a site makes no release.
 
 PrivacyError (SapeflError)
-├── BudgetExhausted   the round would cost more than is left; the site sits out
-├── LedgerDamaged     the ledger cannot be read to its end; nothing may be released on a guess
-└── LedgerBusy        another process holds the ledger
+└── BudgetExhausted   the round would cost more than is left; the site sits out
 
 `PrivacyWarning` is said once, when a study starts.
 """
@@ -16,14 +14,6 @@ class PrivacyError(SapeflError):
 
 
 class BudgetExhausted(PrivacyError):
-    pass
-
-
-class LedgerDamaged(PrivacyError):
-    pass
-
-
-class LedgerBusy(PrivacyError):
     pass
 
 

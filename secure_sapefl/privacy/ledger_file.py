@@ -1,121 +1,114 @@
-"""The ledger on disk: a line of JSON an event, each carrying a digest of itself and of all before it.
+"""The privacy ledger on disk: a chained line an event, and a head that counts them (`storage.chained_log`).
 
-One process at a time holds the file (flock, which the kernel releases even after kill -9). A line is synced to disk
-before `append` returns. The digests find lines that were changed, lost or moved; a file cut at the end of a line is
-found only by comparison with a copy.
+The head is not signed: a simulation has nobody to sign it. It finds a file that was cut, removed or replaced alone.
+Both files replaced by older ones are found by whoever kept a head: a run that is resumed, a site's own signed ledger.
 """
 
-import fcntl
 import hashlib
 import json
-import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from typing import Final, Self
 
-from secure_sapefl.errors import BadInput, OutputFailed
-from secure_sapefl.privacy.errors import LedgerBusy, LedgerDamaged
+from secure_sapefl.errors import BadInput, LedgerRejected
 from secure_sapefl.privacy.events import Event
+from secure_sapefl.storage.chain import ChainBroken, Head, Link, canonical, read_link
+from secure_sapefl.storage.chained_log import ChainedLog, damaged, head_path
+
+_NUMBERED: Final = b'{"line":'  # how a line begins since 0.2.0, which always wrote a head
 
 
 class FileStore:
     """``with FileStore(path) as store: Ledger(site, budget, store)``."""
 
     def __init__(self, path: Path) -> None:
-        self.path = path
-        existed = path.exists()
-        try:
-            self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
-        except OSError as error:
-            raise OutputFailed(f"Cannot open the privacy ledger {path}: {error.strerror}.") from None
-        try:
-            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            os.close(self._file)
-            raise LedgerBusy(
-                f"The privacy ledger {path} is held by another process. One study at a time may spend from it: wait "
-                "for the other to end."
-            ) from None
-        self._digest = ""
-        if not existed:
-            _sync_folder(path.parent)
+        self._form = _Format(path)
+        self._log = ChainedLog(path, self._form)
+
+    @property
+    def head(self) -> Head:
+        return self._log.head
 
     def load(self) -> Sequence[Event]:
-        with self.path.open("rb") as file:
-            return list(self._verified(file.read()))
+        return [self._event(link) for link in self._log.found.links]
 
     def append(self, events: Sequence[Event]) -> None:
         """Write and sync, or leave the file as it was."""
-        digest, lines = self._digest, []
-        for event in events:
-            digest = _chained(digest, event.to_json())
-            lines.append(json.dumps({**event.to_json(), "digest": digest}) + "\n")
-        before = os.fstat(self._file).st_size
-        try:
-            _write_all(self._file, "".join(lines).encode())
-            os.fsync(self._file)
-        except OSError as error:
-            os.ftruncate(self._file, before)
-            raise OutputFailed(
-                f"Cannot write to the privacy ledger {self.path}: {error.strerror}. Nothing was released, nothing lost."
-            ) from None
-        self._digest = digest
+        self._log.append([event.to_json() for event in events])
+
+    def require(self, known: Head) -> None:
+        """Refuse a ledger, as it was opened, that is older or another than one that was seen before."""
+        if self._log.found.after(known.lines) != known:
+            raise LedgerRejected(
+                f"The {self._form.name} had {known.lines} lines when it was last used here; now it has "
+                f"{self._log.found.head.lines}, or others. What was spent since would be forgotten, so nothing is "
+                "released: put back the file as it was."
+            )
 
     def close(self) -> None:
-        os.close(self._file)
+        self._log.close()
 
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _verified(self, content: bytes) -> Iterator[Event]:
-        digest = ""
-        for number, line in enumerate(content.splitlines(keepends=True), start=1):
-            if not line.endswith(b"\n"):
-                raise self._damaged(
-                    number,
-                    "is cut short. If the site was stopped while writing it, nothing was released for it: delete it",
-                )
-            event, claimed = self._parsed(number, line)
-            digest = _chained(digest, event.to_json())
-            if claimed != digest:
-                raise self._damaged(number, "does not follow from the lines before it: one was changed, moved or lost")
-            yield event
-        self._digest = digest
-
-    def _parsed(self, number: int, line: bytes) -> tuple[Event, str]:
+    def _event(self, link: Link) -> Event:
         try:
-            fields = json.loads(line)
-            claimed = fields.pop("digest")
-            return Event.from_json(fields), claimed
-        except (ValueError, KeyError, TypeError, AttributeError, BadInput):
-            raise self._damaged(number, "is not an event") from None
-
-    def _damaged(self, number: int, what: str) -> LedgerDamaged:
-        return LedgerDamaged(
-            f"The privacy ledger {self.path} is damaged: line {number} {what}. Nothing is released on a guess; restore "
-            "the file from a copy."
-        )
+            return Event.from_json(link.fields)
+        except (TypeError, BadInput):
+            raise damaged(self._form.name, link.number, "is not an event") from None
 
 
-def _chained(digest: str, fields: dict[str, Any]) -> str:
-    return hashlib.sha256((digest + json.dumps(fields, sort_keys=True)).encode()).hexdigest()
+@dataclass(frozen=True, slots=True)
+class _Format:
+    path: Path
+    first: str = ""
+    most_uncounted: None = None  # a round's events are written at once, and counting one too many is safe
+
+    @property
+    def name(self) -> str:
+        return f"privacy ledger {self.path}"
+
+    def read_link(self, line: bytes, before: Head) -> Link:
+        return read_link(line, before) if line.startswith(_NUMBERED) else _link_of_0_1(line, before)
+
+    def write_head(self, head: Head) -> bytes:
+        return canonical(asdict(head)) + b"\n"
+
+    def read_head(self, content: bytes, log: bytes) -> Head:
+        if not content:
+            return self._beside_none(log)
+        try:
+            fields = json.loads(content)
+            return Head(int(fields["lines"]), str(fields["digest"]))
+        except (ValueError, KeyError, TypeError):
+            raise LedgerRejected(f"{head_path(self.path)} is damaged. {self._restore}") from None
+
+    def _beside_none(self, log: bytes) -> Head:
+        """A new ledger has no head yet, and one of 0.1.0 never had one."""
+        if any(line.startswith(_NUMBERED) for line in log.split(b"\n")):
+            raise LedgerRejected(f"{head_path(self.path)} is missing. {self._restore}")
+        if log and not log.endswith(b"\n"):
+            raise damaged(
+                self.name,
+                log.count(b"\n") + 1,
+                "is cut short. If the site was stopped while writing it, nothing was released for it: delete it",
+            )
+        return Head(0, self.first)
+
+    @property
+    def _restore(self) -> str:
+        return f"Without it lines of {self.path.name} may be lost unseen; restore both files from a copy."
 
 
-def _write_all(file: int, content: bytes) -> None:
-    while content:
-        content = content[os.write(file, content) :]
-
-
-def _sync_folder(folder: Path) -> None:
-    """A new file survives a power cut only once its folder is synced too."""
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
+def _link_of_0_1(line: bytes, before: Head) -> Link:
+    """Version 0.1.0 wrote no numbers and called the digest so."""
+    fields = json.loads(line)
+    claimed = fields.pop("digest")
+    chained = before.digest + json.dumps(fields, sort_keys=True)
+    if hashlib.sha256(chained.encode()).hexdigest() != claimed:
+        raise ChainBroken(before.lines + 1, "does not follow from the lines before it: one was changed, moved or lost")
+    return Link(before.lines + 1, fields, claimed)

@@ -4,7 +4,7 @@ site.toml           name, and where the records lie (they are not copied)
 identity.key        who the site is
 policy.toml         what its owner allows
 cohort/NAME.key     the cohort key of the study called NAME
-privacy.jsonl       every differentially private release, over all studies
+privacy.jsonl       and privacy.head: every differentially private release, over all studies
 ledger.jsonl, .head every message and decision, over all studies
 studies/DIGEST/     study.toml as approved, consent.json, state.npz
 """

@@ -1,7 +1,8 @@
 """The two ledgers of a site held against each other.
 
-The ledger of differential privacy chains its lines, but a tail cut off, or the whole file removed, shows only beside a
-copy. The site's own ledger is such a copy: with every upload it keeps the epsilon spent so far, under a signed head.
+The ledger of differential privacy chains and counts its lines, but older copies of its two files, or none, show only
+beside another record. The site's own ledger is one: with every upload it keeps the epsilon spent so far, under a signed
+head.
 """
 
 from collections.abc import Sequence

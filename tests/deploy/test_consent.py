@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from sapefl_crypto import SiteIdentity
-from secure_sapefl.errors import HomeRejected, LedgerRejected, PolicyConflict, StudyRejected
+from secure_sapefl.errors import Busy, HomeRejected, PolicyConflict, StudyRejected
 from secure_sapefl.site.consent import approve, require_approved, require_consent, withdraw
 from secure_sapefl.site.home import SiteHome
 from secure_sapefl.site.ledger import LedgerFiles, SiteLedger
@@ -93,7 +93,7 @@ def test_consent_is_withdrawn_on_record(home: SiteHome, approved: StudyFile, ide
 def test_no_consent_without_a_ledger_to_write_it_in(
     home: SiteHome, study: StudyFile, write_study: WriteStudy, identities: list[SiteIdentity]
 ) -> None:
-    with SiteLedger(home.ledger_path, identities[0]), pytest.raises(LedgerRejected, match="held by another process"):
+    with SiteLedger(home.ledger_path, identities[0]), pytest.raises(Busy, match="held by process"):
         approve(home, write_study(study), identities[0])
     assert not home.consent_path(study.digest).exists()
 

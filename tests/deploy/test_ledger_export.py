@@ -9,7 +9,8 @@ import pytest
 from sapefl_crypto import SiteIdentity
 from secure_sapefl.site.ledger import LedgerFiles, SiteLedger
 from secure_sapefl.site.ledger_export import cells, summaries, to_html, to_json
-from secure_sapefl.site.ledger_lines import Event, Lines
+from secure_sapefl.site.ledger_lines import FIRST, Event, Lines
+from secure_sapefl.storage.chain import Head
 
 SITE = SiteIdentity.from_secret(b"SPID\x01" + bytes(range(64)) + b"north")
 STUDY = "9f" * 32
@@ -68,7 +69,7 @@ def test_the_page_is_self_contained_and_escapes_what_it_is_given(lines: Lines) -
 
 
 def test_an_empty_ledger_is_a_page_too() -> None:
-    assert "None yet." in to_html(Lines(entries=(), torn=b""), SITE.public)
+    assert "None yet." in to_html(Lines(entries=(), head=Head(0, FIRST), torn=b""), SITE.public)
 
 
 def test_a_line_on_a_terminal(lines: Lines) -> None:

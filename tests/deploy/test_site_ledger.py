@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -13,10 +14,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sapefl_crypto import SiteIdentity
-from secure_sapefl.errors import BadInput, LedgerRejected, OutputFailed
-from secure_sapefl.site import ledger as site_ledger
+from secure_sapefl.errors import BadInput, Busy, LedgerRejected, OutputFailed
 from secure_sapefl.site.ledger import LedgerFiles, SiteLedger
-from secure_sapefl.site.ledger_lines import Entry, Event, Head, read_lines
+from secure_sapefl.site.ledger_lines import FIRST, Event, LedgerFormat, fields_of
+from secure_sapefl.storage import chained_log
+from secure_sapefl.storage.chain import Head, Link, canonical
 
 SITE = SiteIdentity.from_secret(b"SPID\x01" + bytes(range(64)) + b"north")
 EVENTS = [
@@ -44,18 +46,6 @@ def events(path: Path) -> list[Event]:
     return [entry.event for entry in LedgerFiles(path).read(SITE.public).entries]
 
 
-def chain(count: int = 3) -> tuple[bytes, Head]:
-    """Content and head of a ledger, without files."""
-    head, content = Head(), b""
-    for k in range(count):
-        entry = Entry.after(head, EVENTS[k % 3], f"2026-01-0{k + 1}T00:00:00+00:00")
-        head, content = Head(lines=entry.number, digest=entry.digest), content + entry.to_line()
-    return content, head
-
-
-CONTENT, HEAD = chain()
-
-
 def test_what_was_written_is_read(written: Path) -> None:
     assert events(written) == EVENTS
     with SiteLedger(written, SITE) as ledger:
@@ -79,88 +69,62 @@ def test_known_answer() -> None:
         b"9f" * 32
     )
     digest = hashlib.sha256(hashlib.sha256(b"sapefl site ledger 1").digest() + content).hexdigest()
-    assert CONTENT.splitlines()[0] == content[:-1] + b',"chain":"%s"}' % digest.encode()
+    link = Link.after(Head(0, FIRST), fields_of(EVENTS[0], "2026-01-01T00:00:00+00:00"))
+    assert link.to_line() == content[:-1] + b',"chain":"%s"}\n' % digest.encode()
 
 
-@given(place=st.integers(0, len(CONTENT) - 1), byte=st.integers(0, 255))
-def test_any_changed_byte_is_found(place: int, byte: int) -> None:
-    altered = CONTENT[:place] + bytes([byte]) + CONTENT[place + 1 :]
-    if altered == CONTENT:
-        assert read_lines(altered, HEAD).head == HEAD
-        return
-    with pytest.raises(LedgerRejected, match=r"line [123] "):
-        read_lines(altered, HEAD)
-
-
-@given(place=st.integers(0, len(CONTENT)), more=st.binary(min_size=1, max_size=4))
-def test_bytes_put_in_are_found(place: int, more: bytes) -> None:
-    altered = CONTENT[:place] + more + CONTENT[place:]
-    if place == len(CONTENT) and b"\n" not in more:
-        assert read_lines(altered, HEAD).torn == more
-        return
-    with pytest.raises(LedgerRejected):
-        read_lines(altered, HEAD)
-
-
-@given(st.data())
-def test_lines_lost_moved_or_repeated_are_found(data: st.DataObject) -> None:
-    lines = CONTENT.splitlines(keepends=True)
-    picked = data.draw(st.lists(st.sampled_from(lines), max_size=5))
-    if picked == lines:
-        return
-    with pytest.raises(LedgerRejected):
-        read_lines(b"".join(picked), HEAD)
-
-
-@given(st.integers(0, len(CONTENT) - 1))
-def test_a_tail_cut_anywhere_is_found(length: int) -> None:
-    with pytest.raises(LedgerRejected, match="is missing, and all up to line 3"):
-        read_lines(CONTENT[:length], HEAD)
-
-
-def test_the_altered_line_is_named() -> None:
-    lines = CONTENT.splitlines(keepends=True)
-    for altered, told in [
-        ([lines[0], lines[1].replace(b"1.25", b"0.25"), lines[2]], "line 2 does not follow"),
-        ([lines[0], lines[1].replace(b'":1.25', b'": 1.25'), lines[2]], "line 2 does not follow"),
-        ([lines[0], b"nonsense\n", lines[2]], "line 2 is not an entry"),
-        ([lines[0], lines[2]], "line 2 does not follow"),
-        ([lines[1], lines[0], lines[2]], "line 1 does not follow"),
-        (lines[:2], "line 3 is missing"),
-        ([b"[]\n"], "line 1 is not an entry"),
-        ([b"\xff\n"], "line 1 is not an entry"),
-        ([], "line 1 is missing"),
-    ]:
+@pytest.mark.parametrize(
+    ("damage", "told"),
+    [
+        (lambda lines: [lines[0], lines[1].replace(b"1.25", b"0.25"), lines[2]], "line 2 does not follow"),
+        (lambda lines: [lines[0], b"nonsense\n", lines[2]], "line 2 is not an entry"),
+        (lambda lines: lines[:2], "line 3 is missing, and all up to line 3"),
+        (lambda lines: [], "line 1 is missing, and all up to line 3"),
+    ],
+    ids=["changed", "nonsense", "cut", "emptied"],
+)
+def test_the_altered_line_is_named(written: Path, damage: Callable[[list[bytes]], list[bytes]], told: str) -> None:
+    written.write_bytes(b"".join(damage(written.read_bytes().splitlines(keepends=True))))
+    for read in (lambda: LedgerFiles(written).read(SITE.public), lambda: SiteLedger(written, SITE)):
         with pytest.raises(LedgerRejected, match=told):
-            read_lines(b"".join(altered), HEAD)
+            read()
 
 
-def test_a_chain_forged_without_the_key_is_found() -> None:
+def test_a_line_that_chains_and_is_no_entry_is_named(written: Path) -> None:
+    with SiteLedger(written, SITE) as ledger:
+        head = ledger.head
+    with written.open("ab") as file:
+        file.write(Link.after(head, {"at": "now", "kind": "guessed"}).to_line())
+    with pytest.raises(LedgerRejected, match="line 4 is not an entry"):
+        LedgerFiles(written).read(SITE.public)
+
+
+def test_a_chain_forged_without_the_key_is_found(written: Path) -> None:
     """Whoever can write files can compute digests; the signed head is what he cannot make."""
-    forged = Entry.after(HEAD, Event(kind="sent"), "2026-01-09T00:00:00+00:00")
-    once = CONTENT + forged.to_line()
-    assert read_lines(once, HEAD).head.lines == 4  # as after a crash between a line and its head
-    again = Entry.after(Head(lines=4, digest=forged.digest), Event(kind="sent"), "2026-01-09T00:00:00+00:00")
-    with pytest.raises(LedgerRejected, match="line 4 and those after it were added by somebody without"):
-        read_lines(once + again.to_line(), HEAD)
-    rewritten, _ = chain(2)
-    other = Entry.after(Head(lines=2, digest=json.loads(rewritten.splitlines()[1])["chain"]), Event(kind="sent"), "x")
-    with pytest.raises(LedgerRejected, match="line 3 is not the one the signed head names"):
-        read_lines(rewritten + other.to_line(), HEAD)
+    with SiteLedger(written, SITE) as ledger:
+        head = ledger.head
+    for _ in range(2):
+        forged = Link.after(head, fields_of(Event(kind="sent"), "2026-01-09T00:00:00+00:00"))
+        with written.open("ab") as file:
+            file.write(forged.to_line())
+        head = forged.head
+    with pytest.raises(LedgerRejected, match="line 4 and those after it were added by somebody who could not"):
+        LedgerFiles(written).read(SITE.public)
 
 
 @given(st.integers(0, 400), st.integers(0, 255))
 def test_the_head_cannot_be_changed(place: int, byte: int) -> None:
-    content = HEAD.to_bytes(SITE)
+    head, form = Head(3, "ab" * 32), LedgerFormat(Path("ledger.jsonl"), SITE.public, SITE)
+    content = form.write_head(head)
     place %= len(content) - 1  # the final newline carries nothing
     altered = content[:place] + bytes([byte]) + content[place + 1 :]
     if altered == content:
         return
     try:
-        found = Head.from_bytes(altered, SITE.public)
+        found = form.read_head(altered, b"")
     except LedgerRejected:
         return
-    assert found == HEAD  # another spelling of the same signed values, such as the base64 of unused bits
+    assert found == head  # another spelling of the same signed values, such as the base64 of unused bits
 
 
 def test_a_head_of_another_site_or_none_is_refused(written: Path) -> None:
@@ -205,7 +169,7 @@ def test_a_line_whose_head_was_not_signed_yet_is_kept(written: Path) -> None:
 
 
 def test_one_process_at_a_time(written: Path) -> None:
-    with SiteLedger(written, SITE), pytest.raises(LedgerRejected, match="held by another process"):
+    with SiteLedger(written, SITE), pytest.raises(Busy, match=r"site's ledger .* is held by process"):
         SiteLedger(written, SITE)
     with SiteLedger(written, SITE) as ledger:
         assert len(LedgerFiles(written).read(SITE.public).entries) == ledger.head.lines
@@ -232,7 +196,7 @@ def test_a_full_disk_lets_nothing_happen_and_loses_nothing(
 
     with SiteLedger(written, SITE) as ledger:
         with monkeypatch.context() as broken:
-            broken.setattr(site_ledger if fails == "write_private" else os, fails, full)
+            broken.setattr(chained_log if fails == "write_private" else os, fails, full)
             with pytest.raises(OutputFailed, match=r"(?i)no space left on device.*Nothing was sent"):
                 ledger.append(Event(kind="sent"))
         assert events(written) == EVENTS
@@ -252,7 +216,7 @@ def test_a_line_is_on_disk_before_its_head_and_both_before_append_returns(
 
     with SiteLedger(written, SITE) as ledger:
         monkeypatch.setattr(os, "fsync", noted)
-        line = ledger.append(Event(kind="sent")).to_line()
+        line = canonical(ledger.append(Event(kind="sent")).to_json()) + b"\n"
         monkeypatch.undo()
     assert synced[0] == (True, written.stat().st_size)
     assert written.read_bytes().endswith(line)
@@ -263,11 +227,12 @@ def test_a_really_full_disk() -> None:
     if not Path("/dev/full").exists():
         pytest.skip("this machine has no /dev/full")
     with Path("/dev/full").open("wb", buffering=0) as full, pytest.raises(OSError, match="No space left"):
-        site_ledger._write_all(full.fileno(), b"x")
+        chained_log._write_all(full.fileno(), b"x")
 
 
 WRITER = """
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from sapefl_crypto import SiteIdentity
 from secure_sapefl.site.ledger_lines import Event
@@ -305,7 +270,7 @@ def test_a_symbolic_link_is_not_followed(path: Path, tmp_path: Path) -> None:
 
 def test_reading_between_two_writes_is_consistent(written: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A writer that comes between reading the head and reading the lines is noticed, and both are read again."""
-    honest, calls = site_ledger._bytes, []
+    honest, calls = chained_log._bytes, []
 
     def meanwhile(file: Path) -> bytes:
         content = honest(file)
@@ -316,19 +281,19 @@ def test_reading_between_two_writes_is_consistent(written: Path, monkeypatch: py
                 ledger.append(Event(kind="sent"))
         return content
 
-    monkeypatch.setattr(site_ledger, "_bytes", meanwhile)
+    monkeypatch.setattr(chained_log, "_bytes", meanwhile)
     assert len(LedgerFiles(written).read(SITE.public).entries) == 5
 
 
 def test_a_second_crash_at_the_same_place_does_no_harm_either(written: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Between a line and its head: who opens the ledger next signs what he found before he writes on."""
 
-    def die(self: SiteLedger, head: Head) -> None:
+    def die(path: Path, content: bytes) -> None:
         raise KeyboardInterrupt
 
     for _ in range(2):
         with SiteLedger(written, SITE) as ledger, monkeypatch.context() as patch:
-            patch.setattr(SiteLedger, "_sign", die)
+            patch.setattr(chained_log, "write_private", die)
             with pytest.raises(KeyboardInterrupt):
                 ledger.append(Event(kind="stopped"))
     assert events(written) == [*EVENTS, Event(kind="stopped"), Event(kind="stopped")]

@@ -1,5 +1,6 @@
 """A privacy ledger that was cut or removed is found by what the site's signed ledger remembers."""
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 
@@ -42,15 +43,23 @@ def test_ledgers_that_agree_are_fine(two_rounds: SiteHome, study: StudyFile) -> 
     assert review_site(two_rounds, StudyTerms.of(study)).conflicts == ()
 
 
-def test_a_tail_cut_off_is_found(two_rounds: SiteHome, study: StudyFile) -> None:
-    lines = two_rounds.privacy_path.read_bytes().splitlines(keepends=True)
-    two_rounds.privacy_path.write_bytes(b"".join(lines[:-1]))
+def put_back(home: SiteHome, lines: int) -> None:
+    """Both files of the privacy ledger, as they were when it had so many lines."""
+    kept = home.privacy_path.read_bytes().splitlines(keepends=True)[:lines]
+    head = {"lines": lines, "digest": json.loads(kept[-1])["chain"]}
+    home.privacy_path.write_bytes(b"".join(kept))
+    home.privacy_path.with_suffix(".head").write_text(json.dumps(head))
+
+
+def test_an_older_ledger_put_back_is_found(two_rounds: SiteHome, study: StudyFile) -> None:
+    put_back(two_rounds, 1)
     with pytest.raises(LedgerRejected, match=r"spent on study 'heart', the site's signed ledger .* lines were removed"):
         review_site(two_rounds, StudyTerms.of(study))
 
 
 def test_a_ledger_that_was_removed_is_found(two_rounds: SiteHome, study: StudyFile) -> None:
     two_rounds.privacy_path.unlink()
+    two_rounds.privacy_path.with_suffix(".head").unlink()
     with pytest.raises(LedgerRejected, match="shows epsilon 0 spent"):
         review_site(two_rounds, StudyTerms.of(study))
 
