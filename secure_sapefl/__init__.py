@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from secure_sapefl.config import Config
     from secure_sapefl.engine.simulator import simulate
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 __all__ = ["Config", "__version__", "simulate"]
 
 _HOMES = {"Config": "secure_sapefl.config", "simulate": "secure_sapefl.engine.simulator"}

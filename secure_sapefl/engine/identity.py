@@ -26,9 +26,12 @@ class Identity:
         try:
             return cls(**json.loads(path.read_text(encoding="utf-8")))
         except FileNotFoundError:
-            raise BadInput(f"{run} does not say what data it was begun with ({path.name}). {_ANEW}") from None
+            raise BadInput(
+                f"{run} does not say what data it was begun with ({path.name} is missing; release 0.1.0 wrote none). "
+                f"Go on with the release that began it. {_ANEW}"
+            ) from None
         except (OSError, ValueError, TypeError) as error:
-            raise BadInput(f"{path} is damaged ({type(error).__name__}). {_ANEW}") from None
+            raise BadInput(f"{path} is damaged ({type(error).__name__}). Put it back from a copy. {_ANEW}") from None
 
     def to_bytes(self) -> bytes:
         return json.dumps(asdict(self), indent=1).encode()
