@@ -160,6 +160,7 @@ def _summary(federation: "Federation") -> dict[str, Any]:
         "dataset": federation.dataset,
         "source": federation.source,
         "partition": federation.partition,
+        "preparation": federation.preparation,
         "shape": list(federation.shape),
         "class_names": list(federation.class_names),
         "clients": [
@@ -178,7 +179,7 @@ def _print_federation(federation: "Federation") -> None:
     one_class = sum(len(set(client.test.y.tolist())) < 2 for client in federation.clients)
     typer.echo(
         f"{federation.source}; {federation.partition} partition, {len(federation.clients)} clients, "
-        f"{federation.classes} classes, shape {federation.shape}."
+        f"{federation.classes} classes, shape {federation.shape}. Preparation: {federation.preparation}."
     )
     if one_class:
         typer.echo(f"{one_class} clients have a single class among their test rows: their AUC is undefined.")

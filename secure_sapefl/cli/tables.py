@@ -11,6 +11,7 @@ _PROTECTION = {
     "plaintext": "plaintext: for research speed; the server could read every update and model",
 }
 _SILENT = "none needed: nothing left a site"
+_NOT_SAID = "by whoever passed the rows"
 _NO_GLOBAL_MODEL = "none was trained"
 
 
@@ -29,6 +30,7 @@ def _rows(summary: dict[str, Any]) -> list[tuple[str, str]]:
     slowest = sorted(((v, k) for k, v in seconds.items() if k != "total" and v > 0.05), reverse=True)
     rows = [
         ("data", f"{summary['source']}, {summary['partition']} partition"),
+        ("preparation", summary["preparation"] or _NOT_SAID),
         ("sites, rounds, seed", f"{summary['clients']}, {summary['rounds']}, {summary['seed']}"),
         ("protection", _PROTECTION[summary["protection"]] if sizes["up_per_client_round"] else _SILENT),
         ("accuracy, own models", _spread(summary["accuracy"])),

@@ -1,6 +1,7 @@
 """From a dataset's name or file to a federation: load, partition, split, prepare."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import Final, Literal
@@ -11,8 +12,8 @@ from secure_sapefl.data.federation import ClientData, Federation, Rows
 from secure_sapefl.data.fetch import Progress, no_progress
 from secure_sapefl.data.load import load_table
 from secure_sapefl.data.partition import DEFAULT_CLUSTERS, PARTITIONS, PartitionRequest, Share
-from secure_sapefl.data.prepare import learns_from_rows
-from secure_sapefl.data.split import split_rows
+from secure_sapefl.data.prepare import described, learns_from_rows
+from secure_sapefl.data.split import Indices, split_rows
 from secure_sapefl.data.streams import Purpose, stream
 from secure_sapefl.data.table import Table, Units
 from secure_sapefl.errors import BadInput, UnknownName
@@ -45,7 +46,14 @@ def build_federation(
     """
     _check(clients=clients, partition=partition, kappa=kappa, seed=seed)
     table = load_table(
-        dataset, seed=seed, data_dir=data_dir, options=options, label=label, group=group, progress=progress
+        dataset,
+        seed=seed,
+        data_dir=data_dir,
+        options=options,
+        label=label,
+        group=group,
+        progress=progress,
+        partition=partition,
     )
     if rows is not None:
         table = table.sample(rows, stream(seed, Purpose.SAMPLE))
@@ -53,7 +61,9 @@ def build_federation(
     request = PartitionRequest(clients=clients, kappa=kappa, clusters=clusters)
     shares = PARTITIONS[name](table, request, stream(seed, Purpose.PARTITION))
     units = Units.of(table)
-    members = tuple(_client(table, units, share, stream(seed, Purpose.SPLIT, i)) for i, share in enumerate(shares))
+    splits = [split_rows(table, units, share.rows, stream(seed, Purpose.SPLIT, i)) for i, share in enumerate(shares)]
+    table = _with_common_scale(table, [train for train, _ in splits])
+    members = tuple(_client(table, share, *split) for share, split in zip(shares, splits, strict=True))
     return Federation(
         dataset=dataset,
         shape=members[0].train.X.shape[1:],
@@ -61,6 +71,7 @@ def build_federation(
         clients=members,
         source=table.source,
         partition=name,
+        preparation=described(table.prepare),
         learned=learns_from_rows(table.prepare),
     )
 
@@ -78,8 +89,14 @@ def _check(*, clients: int | None, partition: str | None, kappa: float, seed: in
         raise BadInput(f"seed is {seed}, expected 0 or more.")
 
 
-def _client(table: Table, units: Units, share: Share, rng: np.random.Generator) -> ClientData:
-    train, test = split_rows(table, units, share.rows, rng)
+def _with_common_scale(table: Table, trained: Sequence[Indices]) -> Table:
+    """Where the table asks for one: learned from all training rows, so that no client's mean tells its labels."""
+    if table.learn is None:
+        return table
+    return replace(table, prepare=table.learn(table.X[np.concatenate(trained)]), learn=None)
+
+
+def _client(table: Table, share: Share, train: Indices, test: Indices) -> ClientData:
     train_X, test_X = table.prepare(*(share.view.of_features(table.X[rows]) for rows in (train, test)))
     train_y, test_y = (share.view.of_labels(table.y[rows]) for rows in (train, test))
     return ClientData(name=share.name, train=Rows(train_X, train_y), test=Rows(test_X, test_y))

@@ -34,6 +34,7 @@ class Federation:
     clients: tuple[ClientData, ...]
     source: str  # which file or generator, and how many rows it gave
     partition: str  # the registered name of the partition that was used
+    preparation: str = ""  # how rows were put on a scale, in words
     learned: bool = False  # whether preparing the rows used something of the sites' own, such as a mean
 
     @property

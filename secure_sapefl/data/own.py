@@ -1,9 +1,12 @@
 """Bring your own data: an `.npz` with X, y and optional group, split, class_names; or a CSV with a header.
 
-Tables (X of two dimensions) are standardised inside each client from its training rows. The option
-``standardise = "none"`` leaves them as they are; ``ranges = FILE.toml`` scales them by public ranges (ranges.py), which
-learns nothing from anybody's rows. Images are [n, h, w] or [n, h, w, c] with 1 or 3 channels: bytes are scaled to
-[-1, 1], floats are used as they are.
+Tables (X of two dimensions) are standardised. The option ``standardise`` says from which rows: "site", from each
+client's own training rows; "all", from those of all clients together; "none" leaves them as they are; "auto" is "site"
+for natural groups and "all" for made-up clients. Under label skew a made-up client's mean is its label, and taking it
+away takes the label's trace with it; real sites differ in instruments too, and have nobody to ask for a common scale.
+``ranges = FILE.toml`` scales by public ranges (ranges.py), which learns nothing from anybody's rows.
+
+Images are [n, h, w] or [n, h, w, c] with 1 or 3 channels: bytes are scaled to [-1, 1], floats are used as they are.
 """
 
 from collections.abc import Callable, Mapping
@@ -15,41 +18,55 @@ from numpy.typing import NDArray
 
 from secure_sapefl.data.arrays import Array, Arrays, read_npz
 from secure_sapefl.data.csv_file import read_csv
-from secure_sapefl.data.prepare import Prepare, as_given, pixels, standardise
+from secure_sapefl.data.prepare import LearnedScale, Prepare, as_given, pixels, standardise
 from secure_sapefl.data.ranges import public_scale
 from secure_sapefl.data.spec import Option, checked_options, one_of
 from secure_sapefl.data.table import Table
 from secure_sapefl.errors import BadInput
 
-OPTIONS: Final[Mapping[str, Option]] = {"standardise": "site", "ranges": ""}
+OPTIONS: Final[Mapping[str, Option]] = {"standardise": "auto", "ranges": ""}
 CHANNELS: Final = (1, 3)
-Scaling = Callable[[tuple[str, ...]], Prepare]
+Learn = Callable[[Array], Prepare]
+Scaling = Callable[[tuple[str, ...], bool], tuple[Prepare, Learn | None]]
+"""From the columns of a table, and whether its clients are natural groups."""
 
 
-def own_table(path: Path, options: Mapping[str, object], label: str | None, group: str | None) -> Table:
+def own_table(
+    path: Path, options: Mapping[str, object], label: str | None, group: str | None, partition: str | None = None
+) -> Table:
     chosen = checked_options(path.name, OPTIONS, options)
     scaling = _scaling(path, chosen, given=options)
+    return _table(_arrays(path, label, group), scaling, partition)
+
+
+def _arrays(path: Path, label: str | None, group: str | None) -> Arrays:
     if path.suffix == ".csv":
-        return _table(read_csv(path, label, group), scaling)
+        return read_csv(path, label, group)
     if path.suffix != ".npz":
         raise BadInput(f"{path.name}: data files are .npz or .csv. Convert it to one of them.")
     if label is not None or group is not None:
         raise BadInput(f"{path.name}: --label and --group name CSV columns; an .npz has arrays `y` and `group`.")
-    return _table(read_npz(path), scaling)
+    return read_npz(path)
 
 
 def _scaling(path: Path, chosen: Mapping[str, Any], given: Mapping[str, object]) -> Scaling:
-    """How a table with these columns is prepared."""
     if chosen["ranges"]:
         if "standardise" in given:
             raise BadInput(f"{path.name}: `ranges` is a way to standardise; leave out `standardise`.")
-        return lambda columns: public_scale(Path(chosen["ranges"]), columns)
-    by_site = one_of(path.name, chosen, "standardise", ("site", "none")) == "site"
-    return lambda _: standardise if by_site else as_given
+        return lambda columns, _: (public_scale(Path(chosen["ranges"]), columns), None)
+    where = one_of(path.name, chosen, "standardise", ("auto", "site", "all", "none"))
+    if where == "none":
+        return lambda *_: (as_given, None)
+    return lambda _, natural: (standardise, LearnedScale.of if _together(where, natural=natural) else None)
 
 
-def _table(arrays: Arrays, scaling: Scaling) -> Table:
-    X, prepare = _features(arrays, scaling)
+def _together(where: str, *, natural: bool) -> bool:
+    return where == "all" or (where == "auto" and not natural)
+
+
+def _table(arrays: Arrays, scaling: Scaling, partition: str | None) -> Table:
+    natural = "group" in arrays if partition is None else partition == "natural"
+    X, prepare, learn = _features(arrays, scaling, natural=natural)
     y, class_names = _classes(arrays, len(X))
     group, group_names = _groups(arrays, len(X))
     split = arrays.integers("split", len(X), 2) if "split" in arrays else None
@@ -59,13 +76,14 @@ def _table(arrays: Arrays, scaling: Scaling) -> Table:
         class_names=class_names,
         source=f"{arrays.name}, {len(X):,} rows",
         prepare=prepare,
+        learn=learn,
         group=group,
         group_names=group_names,
         split=split,
     )
 
 
-def _features(arrays: Arrays, scaling: Scaling) -> tuple[Array, Prepare]:
+def _features(arrays: Arrays, scaling: Scaling, *, natural: bool) -> tuple[Array, Prepare, Learn | None]:
     X = arrays["X"]
     if X.dtype.kind not in "fiub":
         raise arrays.bad("X", f"holds {X.dtype} values, expected numbers")
@@ -75,10 +93,10 @@ def _features(arrays: Arrays, scaling: Scaling) -> tuple[Array, Prepare]:
         raise arrays.bad("X", f"has shape {X.shape}; images are [n, h, w, c] with 1 or 3 channels last")
     _check_finite(arrays, X)
     if X.ndim == 2:
-        return X.astype(np.float64), scaling(_columns(arrays, X.shape[1]))
+        return X.astype(np.float64), *scaling(_columns(arrays, X.shape[1]), natural)
     if X.dtype == np.uint8:
-        return X, pixels
-    return X[:, None] if X.ndim == 3 else np.moveaxis(X, -1, 1), as_given
+        return X, pixels, None
+    return X[:, None] if X.ndim == 3 else np.moveaxis(X, -1, 1), as_given, None
 
 
 def _columns(arrays: Arrays, count: int) -> tuple[str, ...]:

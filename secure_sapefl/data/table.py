@@ -1,5 +1,6 @@
 """A dataset before it is divided: raw rows, labels, and what must stay together."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -17,7 +18,8 @@ class Table:
 
     ``group`` names the natural client of a row. ``segment`` joins rows that overlap in time: they share a label and
     are never divided, neither between clients nor between train and test. ``split`` (0 train, 1 test) is used as
-    given. A table has segments or a given split, not both.
+    given. A table has segments or a given split, not both. ``learn`` makes the preparation from the training rows of
+    all clients together; without it, ``prepare`` is given each client's rows alone.
     """
 
     X: Array  # [n, *raw shape], any numeric type; ``prepare`` turns it into float32
@@ -25,6 +27,7 @@ class Table:
     class_names: tuple[str, ...]
     source: str
     prepare: Prepare
+    learn: Callable[[Array], Prepare] | None = None
     group: NDArray[np.int64] | None = None  # indices into group_names
     group_names: tuple[str, ...] = ()
     segment: NDArray[np.int64] | None = None

@@ -263,6 +263,7 @@ class Simulation:
             "dataset": config.dataset,
             "source": self._federation.source,
             "partition": self._federation.partition,
+            "preparation": self._federation.preparation,
             "clients": len(self._sites.names),
             "client_names": list(self._sites.names),
             "client_rows": list(self._sites.sizes),

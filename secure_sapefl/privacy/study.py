@@ -20,7 +20,7 @@ from secure_sapefl.protocol.messages import Refusal, SiteId
 from secure_sapefl.streams import Purpose
 
 FIXED: Final = "Rows are prepared by fixed formulas that learn nothing from a site's records."
-LEARNED: Final = "Not covered: rows are prepared with means, deviations and medians of a site's own records."
+LEARNED: Final = "Not covered: rows are prepared with means, deviations and medians of the sites' own records."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -29,6 +29,7 @@ def facts_of(config: Config, federation: Federation) -> Facts:
         "dataset": config.dataset,
         "source": federation.source,
         "partition": federation.partition,
+        "preparation": federation.preparation,
         "clients": len(federation.clients),
         "client_names": [client.name for client in federation.clients],
         "client_rows": [len(client.train) for client in federation.clients],

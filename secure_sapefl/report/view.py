@@ -110,6 +110,7 @@ def facts_of(run: Run) -> tuple[tuple[str, str], ...]:
         ("Method", run.algorithm.title),
         ("Data", printable(f"{summary['dataset']}: {summary['source']}")),
         ("Partition", printable(summary["partition"])),
+        *((("Preparation", printable(summary["preparation"])),) if summary.get("preparation") else ()),
         ("Sites, rounds, seed", f"{len(run.sites)}, {len(run.rounds)}, {summary['seed']}"),
         ("Protection", protection),
         ("Model", f"{summary['parameters']:,} parameters"),

@@ -3,8 +3,9 @@
 Switzerland wrote cholesterol 0 for every patient, VA Long Beach for 49, and one blood pressure there is 0: these
 mean "not recorded" like the "?" of the original files. Outside Cleveland `ca`, `thal` and `slope` are mostly absent.
 
-Option ``standardise``: "site", from each hospital's own training rows, or "public", from what a clinician can say
-without seeing a patient. Ranges are physiological: adults; resting pressure from shock (80 mmHg) to emergency (200);
+Option ``standardise``: "site", from each hospital's own training rows; "all", from all training rows together; "auto",
+"site" for hospitals and "all" for made-up clients; or "public", from what a clinician can say without seeing a patient.
+Ranges are physiological: adults; resting pressure from shock (80 mmHg) to emergency (200);
 cholesterol to the far end of familial hypercholesterolaemia; heart rates up to the rule "220 less the age"; ST changes
 beyond -3 or 7 mm are not seen in exercise tests. Typical values are those that part normal from abnormal in guidelines
 (130 mmHg, 220 mg/dl, 1 mm of depression), a middle age, 85 % of the rate expected there, and the middle of a code.
@@ -18,7 +19,7 @@ import numpy as np
 
 from secure_sapefl.data.arrays import Arrays
 from secure_sapefl.data.fetch import Fetcher
-from secure_sapefl.data.prepare import PublicScale, Range, standardise
+from secure_sapefl.data.prepare import LearnedScale, PublicScale, Range, standardise
 from secure_sapefl.data.spec import DatasetSpec, Layout, Options, Stored, one_of
 from secure_sapefl.data.table import Table
 
@@ -49,7 +50,7 @@ ZERO_MEANS_MISSING: Final = [FEATURES.index("trestbps"), FEATURES.index("chol")]
 
 
 def _table(arrays: Arrays, options: Options) -> Table:
-    public = one_of("heart", options, "standardise", ("site", "public")) == "public"
+    scale = one_of("heart", options, "standardise", ("auto", "site", "all", "public"))
     X = arrays["X"]
     if X.ndim != 2 or X.shape[1] != len(FEATURES) or X.dtype.kind != "f":
         raise arrays.bad("X", f"is {X.dtype} of shape {X.shape}, expected floats with {len(FEATURES)} columns")
@@ -65,7 +66,8 @@ def _table(arrays: Arrays, options: Options) -> Table:
         y=y,
         class_names=class_names,
         source=f"{arrays.name}, {len(X):,} rows",
-        prepare=PublicScale(tuple(PUBLIC.values())) if public else standardise,
+        prepare=PublicScale(tuple(PUBLIC.values())) if scale == "public" else standardise,
+        learn=LearnedScale.of if scale == "all" else None,
         group=arrays.integers("hospital", len(X), len(hospitals)),
         group_names=hospitals,
     )
@@ -98,9 +100,10 @@ SPEC = DatasetSpec(
     licence="CC BY 4.0 (the donors ask to be named)",
     source="Janosi, Steinbrunn, Pfisterer, Detrano, 'Heart Disease', UCI ML Repository, dataset 45, 1988",
     preparation="inside each client, from its training rows only: missing values take the lower median, then every "
-    "column gets mean 0 and deviation 1; a column the client never recorded is 0; clipped to ±10. In a private study, "
-    "or with standardise=public: scaled by clinical ranges, missing values typical, nothing learned",
+    "column gets mean 0 and deviation 1; a column the client never recorded is 0; clipped to ±10. Made-up clients get "
+    "one scale, from all their training rows. In a private study, or with standardise=public: scaled by clinical "
+    "ranges, missing values typical, nothing learned",
     origin=Stored(key="heart_disease", table=_table, fetch=_fetch),
-    options=MappingProxyType({"standardise": "site"}),
+    options=MappingProxyType({"standardise": "auto"}),
     private_options=MappingProxyType({"standardise": "public"}),
 )
