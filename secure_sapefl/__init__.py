@@ -10,16 +10,47 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from secure_sapefl.config import Config
-    from secure_sapefl.engine.simulator import simulate
+    from secure_sapefl.engine.events import (
+        AggregateOpened,
+        MessageSent,
+        Observer,
+        RoundBegun,
+        RoundClosed,
+        RunBegun,
+        RunEnded,
+        RunEvent,
+        SitesTrained,
+        TrainingEnded,
+    )
+    from secure_sapefl.engine.simulator import resume, simulate
 
 __version__ = "0.2.0"
-__all__ = ["Config", "__version__", "simulate"]
+__all__ = [
+    "AggregateOpened",
+    "Config",
+    "MessageSent",
+    "Observer",
+    "RoundBegun",
+    "RoundClosed",
+    "RunBegun",
+    "RunEnded",
+    "RunEvent",
+    "SitesTrained",
+    "TrainingEnded",
+    "__version__",
+    "resume",
+    "simulate",
+]
 
-_HOMES = {"Config": "secure_sapefl.config", "simulate": "secure_sapefl.engine.simulator"}
+_HOMES = {
+    "Config": "secure_sapefl.config",
+    "resume": "secure_sapefl.engine.simulator",
+    "simulate": "secure_sapefl.engine.simulator",
+}
 
 
 def __getattr__(name: str) -> Any:
     """Import torch only when somebody asks for what needs it, so that `--help` stays instant."""
-    if name not in _HOMES:
+    if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(_HOMES[name]), name)
+    return getattr(import_module(_HOMES.get(name, "secure_sapefl.engine.events")), name)

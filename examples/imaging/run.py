@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from secure_sapefl.data import Federation
-from secure_sapefl.engine.simulator import federation_of
+from secure_sapefl.engine.assembly import federation_of
 from secure_sapefl.report.charts.drawing import MARKERS, SERIES, Chart, save_png
 
 SIMULATION = Path(__file__).with_name("simulation.toml")

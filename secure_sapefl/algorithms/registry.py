@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Final
+from typing import Any, Final
 
 from secure_sapefl.algorithms import (
     ditto,
@@ -20,6 +20,7 @@ from secure_sapefl.algorithms import (
     sapefl_plus,
 )
 from secure_sapefl.algorithms.base import Algorithm
+from secure_sapefl.config import Settings
 from secure_sapefl.errors import UnknownName
 
 ALGORITHMS: Final[Mapping[str, Algorithm]] = MappingProxyType(
@@ -48,3 +49,9 @@ def algorithm(name: str) -> Algorithm:
     if name not in ALGORITHMS:
         raise UnknownName("method", name, ALGORITHMS, "secure-sapefl methods")
     return ALGORITHMS[name]
+
+
+def configured(name: str, options: Mapping[str, Any], where: str | None = None) -> tuple[Algorithm, Settings]:
+    """A method and its options, checked; ``where`` says in the error whose they are."""
+    method = algorithm(name)
+    return method, method.options.read(options, where or f"options of {name}")

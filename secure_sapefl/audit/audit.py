@@ -30,9 +30,8 @@ from secure_sapefl.audit.replay import Replay, replay
 from secure_sapefl.audit.traffic import Times, time_sites
 from secure_sapefl.config import Config
 from secure_sapefl.data import Federation
-from secure_sapefl.engine.late import divided
+from secure_sapefl.engine.assembly import divided, federation_of
 from secure_sapefl.engine.run_folder import config_of, identity_of, summary_of, writing
-from secure_sapefl.engine.simulator import federation_of
 from secure_sapefl.errors import BadInput
 from secure_sapefl.storage.files import write_whole
 

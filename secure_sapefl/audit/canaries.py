@@ -19,7 +19,7 @@ from torch import Tensor
 
 from secure_sapefl.audit.gradient_geometry import along, gradients_at, products
 from secure_sapefl.audit.parties import AtServer
-from secure_sapefl.audit.recording import PublicTerms, RecordedSimulation, RoundMessages
+from secure_sapefl.audit.recording import PublicTerms, RecordedRun, RoundMessages
 from secure_sapefl.audit.references import in_the_open
 from secure_sapefl.config import Config
 from secure_sapefl.data import ClientData, Federation, Rows
@@ -74,11 +74,10 @@ class CanaryRun:
 
 def run_with_canaries(config: Config, federation: Federation, canaries: int, seed: int) -> CanaryRun:
     with_canaries, planted = plant(federation, canaries, np.random.default_rng([seed, 3]))
-    simulation = RecordedSimulation(in_the_open(config), with_canaries)
+    recorded = RecordedRun(in_the_open(config), with_canaries)
     known = {client.name: client.train for client in federation.clients}
-    auditor = Auditor(simulation.terms, simulation.key_holder, planted, known)
-    simulation.tell(auditor)
-    result = simulation.run()
+    auditor = Auditor(recorded.terms, recorded.key_holder, planted, known)
+    result = recorded.run(auditor)
     heard = [site for site in planted if site in auditor.shares]
     return CanaryRun(
         scores=np.concatenate([_standardised(auditor.shares[site]) for site in heard]),

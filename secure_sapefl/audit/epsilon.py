@@ -2,7 +2,6 @@
 
 from typing import Final
 
-from secure_sapefl.algorithms.releases import NotPrivate
 from secure_sapefl.audit.canaries import CanaryRun
 from secure_sapefl.audit.findings import EmpiricalEpsilon
 from secure_sapefl.audit.mechanisms import Bench, MechanismAudit, audit_mechanisms
@@ -10,7 +9,6 @@ from secure_sapefl.audit.one_run import lower_bound
 from secure_sapefl.audit.recording import PublicTerms
 from secure_sapefl.config import Config
 from secure_sapefl.data import Federation
-from secure_sapefl.privacy.events import Budget
 from secure_sapefl.privacy.study import Terms
 
 _NO_DELTA: Final = 1e-5  # for the bound on a run that promised nothing
@@ -32,13 +30,12 @@ def mechanisms_of(
     config: Config, federation: Federation, public: PublicTerms, trainings: int, queries: int, seed: int
 ) -> tuple[MechanismAudit, ...]:
     """Those of the smallest site that can take part, where a record weighs most; none in a run that is not private."""
-    releases, cohort = public.algorithm.releases, public.study.cohort_size
-    if config.dp_epsilon is None or config.dp_delta is None or isinstance(releases, NotPrivate):
+    terms, cohort = Terms.of(config, public.algorithm, public.options, public.study.name), public.study.cohort_size
+    if terms is None:
         return ()
-    budget = Budget(config.dp_epsilon, config.dp_delta)
     able = [client.train for client in federation.clients if len(client.train) >= config.batch_size]
     bench = Bench(
-        terms=Terms.of(config, budget, releases(public.options, config.local_epochs), public.study.name),
+        terms=terms,
         rows=min(able, key=len),
         model=public.model,
         theta=public.theta_initial[: public.model.parameters],

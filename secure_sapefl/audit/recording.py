@@ -1,14 +1,13 @@
 """A run with its messages recorded: all that server and sites hand each other, as it passes.
 
 A simulated run is deterministic, so an audit runs it again from its configuration instead of asking every run to keep
-its messages. What a recorded server remembers is messages alone: whoever listens stands outside it, so that the search
-for a key in the server's reach does not find the listeners'.
+its messages. Whoever listens is an observer of the run and stands outside the server, so that the search for a key in
+the server's reach does not find the listeners'.
 """
 
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import pairwise
 from typing import Any, Protocol
 
@@ -18,13 +17,14 @@ from sapefl_crypto import Parameters
 from secure_sapefl.algorithms.base import Algorithm
 from secure_sapefl.config import Config
 from secure_sapefl.data import Federation
-from secure_sapefl.engine.result import RoundRecord
+from secure_sapefl.engine.assembly import assemble
+from secure_sapefl.engine.events import MessageSent, RoundBegun, RoundClosed, RunEvent
+from secure_sapefl.engine.result import Result
 from secure_sapefl.engine.simulator import Simulation
-from secure_sapefl.engine.workers import Protector
-from secure_sapefl.models import Model, build_model
+from secure_sapefl.models import Model
 from secure_sapefl.protocol.codec import Codec
 from secure_sapefl.protocol.messages import Invitation, RoundOutcome, RoundUpload
-from secure_sapefl.protocol.server import AdderFactory, Server
+from secure_sapefl.protocol.server import AdderFactory
 from secure_sapefl.protocol.study import Study
 
 
@@ -54,6 +54,19 @@ class PublicTerms:
     theta_initial: Tensor  # [P], and behind it whatever else a method's sites hold in common
     new_adder: AdderFactory
 
+    @classmethod
+    def of(cls, simulation: Simulation) -> "PublicTerms":
+        blueprint, theta_initial = simulation.assembly.blueprint, simulation.assembly.sites.theta_initial
+        return cls(
+            study=blueprint.study,
+            params=simulation.protection.params,
+            model=blueprint.model,
+            algorithm=blueprint.algorithm,
+            options=blueprint.options,
+            theta_initial=blueprint.algorithm.initial_global(theta_initial, blueprint.options).cpu().clone(),
+            new_adder=simulation.protection.adders(blueprint.study),
+        )
+
     @property
     def whole_updates(self) -> bool:
         """An update covers the whole model; where it leaves out the head, it makes no model that answers."""
@@ -63,62 +76,51 @@ class PublicTerms:
         return self.algorithm.global_step(theta_global, mean, self.options)
 
 
-class RecordedServer(Server):
-    """The server as it is, and the messages of its current round."""
+class Recorder:
+    """Collects a round's messages as they pass, and hands them to its listeners when the round is closed."""
 
-    def open_round(self, round_index: int) -> tuple[Invitation, ...]:
-        self._uploads: list[RoundUpload] = []
-        self._invitations = super().open_round(round_index)
-        self._arrivals = [time.process_time()]
-        return self._invitations
+    def __init__(self, listeners: Sequence[Listener]) -> None:
+        self._listeners = listeners
 
-    def accept(self, upload: RoundUpload) -> bool:
-        self._uploads.append(upload)
-        self._arrivals.append(time.process_time())
-        return super().accept(upload)
+    def hear(self, event: RunEvent) -> None:
+        match event:
+            case RoundBegun():
+                self._invitations: list[Invitation] = []
+                self._uploads: list[RoundUpload] = []
+            case MessageSent(message=Invitation() as message):
+                self._invitations.append(message)
+                self._arrivals = [time.process_time()]
+            case MessageSent(message=RoundUpload() as message):
+                self._uploads.append(message)
+                self._arrivals.append(time.process_time())
+            case MessageSent(message=RoundOutcome() as message):
+                self._outcome = message
+            case RoundClosed():
+                self._hand_over()
 
-    def close_round(self) -> RoundOutcome:
-        outcome = super().close_round()
-        self.messages = RoundMessages(
-            invitations=self._invitations,
+    def _hand_over(self) -> None:
+        messages = RoundMessages(
+            invitations=tuple(self._invitations),
             uploads=tuple(self._uploads),
-            outcome=outcome,
+            outcome=self._outcome,
             seconds=tuple(after - before for before, after in pairwise(self._arrivals)),
         )
-        return outcome
+        for listener in self._listeners:
+            listener.hear(messages)
 
 
-class RecordedSimulation(Simulation):
+class RecordedRun:
     """A run whose every round is told to listeners. It never touches the ledgers of the run it repeats."""
 
     def __init__(self, config: Config, federation: Federation) -> None:
-        super().__init__(config.model_copy(update={"dp_ledgers": None}), federation)
-        self.recorded = RecordedServer(self._study, self._protection.adders(self._study), self._relayed)
-        self._server = self.recorded
-        self._listeners: Sequence[Listener] = ()
-
-    @cached_property
-    def terms(self) -> PublicTerms:
-        return PublicTerms(
-            study=self._study,
-            params=self._protection.params,
-            model=build_model(self._federation.shape, self._federation.classes, self.config.model),
-            algorithm=self._algorithm,
-            options=self._options,
-            theta_initial=self._theta_global.cpu().clone(),
-            new_adder=self._protection.adders(self._study),
-        )
+        self._simulation = Simulation(assemble(config.model_copy(update={"dp_ledgers": None}), federation))
+        self.config, self.server = self._simulation.config, self._simulation.server
+        self.terms = PublicTerms.of(self._simulation)
 
     @property
     def key_holder(self) -> Codec:
         """What a site can do."""
-        return self._codec
+        return self._simulation.protection.codec()
 
-    def tell(self, *listeners: Listener) -> None:
-        self._listeners = listeners
-
-    def _round(self, round_index: int, protector: Protector) -> RoundRecord:
-        record = super()._round(round_index, protector)
-        for listener in self._listeners:
-            listener.hear(self.recorded.messages)
-        return record
+    def run(self, *listeners: Listener) -> Result:
+        return self._simulation.run(observers=[Recorder(listeners).hear])

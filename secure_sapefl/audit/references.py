@@ -15,7 +15,7 @@ from torch import Tensor
 
 from secure_sapefl.audit.candidates import all_rows, with_rows
 from secure_sapefl.audit.parties import AtServer, Party
-from secure_sapefl.audit.recording import RecordedSimulation
+from secure_sapefl.audit.recording import RecordedRun
 from secure_sapefl.config import Config
 from secure_sapefl.data import Federation
 from secure_sapefl.protocol.messages import SiteId
@@ -68,11 +68,10 @@ def reference_worlds(config: Config, federation: Federation, pairs: int, seed: i
 
 
 def _seen(config: Config, federation: Federation) -> dict[Kind, Models]:
-    simulation = RecordedSimulation(in_the_open(config), federation)
-    everything = AtServer("everything", simulation.terms, simulation.key_holder)
-    simulation.tell(everything)
-    simulation.run()
-    return {models.kind: models for models in models_seen(everything, simulation.terms.study.sites)}
+    recorded = RecordedRun(in_the_open(config), federation)
+    everything = AtServer("everything", recorded.terms, recorded.key_holder)
+    recorded.run(everything)
+    return {models.kind: models for models in models_seen(everything, recorded.terms.study.sites)}
 
 
 def in_the_open(config: Config) -> Config:

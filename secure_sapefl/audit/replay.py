@@ -4,7 +4,7 @@ from collections import Counter
 from dataclasses import dataclass
 
 from secure_sapefl.audit.parties import AtServer, AtSite, Observer, Party
-from secure_sapefl.audit.recording import PublicTerms, RecordedSimulation
+from secure_sapefl.audit.recording import PublicTerms, RecordedRun
 from secure_sapefl.audit.server_attacks import Forger, key_within_reach
 from secure_sapefl.audit.traffic import Sizes
 from secure_sapefl.config import Config
@@ -29,24 +29,23 @@ class Replay:
 
 
 def replay(config: Config, federation: Federation) -> Replay:
-    simulation = RecordedSimulation(config.model_copy(update={"evaluate_every": config.rounds}), federation)
-    terms, site = simulation.terms, most_invited(simulation.terms, config.rounds)
+    recorded = RecordedRun(config.model_copy(update={"evaluate_every": config.rounds}), federation)
+    terms, site = recorded.terms, most_invited(recorded.terms, config.rounds)
     if not terms.whole_updates and not terms.algorithm.relays_models:
         raise BadInput(
             f"{terms.algorithm.title} sends models without their last layer: nobody is handed one that answers, and "
             "these attacks need answers. Audit a run of another method."
         )
-    key = key_within_reach(simulation.recorded)
+    key = key_within_reach(recorded.server)
     keyless: Codec = PlaintextCodec(terms.params) if key is None else CkksCodec(key)
     parties = (
         AtServer("server", terms, keyless),
-        AtSite("peer", terms, simulation.key_holder, site),
-        AtServer("server and one site", terms, simulation.key_holder, site),
+        AtSite("peer", terms, recorded.key_holder, site),
+        AtServer("server and one site", terms, recorded.key_holder, site),
         Observer("observer", terms, PlaintextCodec(terms.params)),
     )
-    sizes, forger = Sizes(), Forger(terms, simulation.key_holder)
-    simulation.tell(*parties, sizes, *([forger] if config.protection == "ckks" else []))
-    result = simulation.run()
+    sizes, forger = Sizes(), Forger(terms, recorded.key_holder)
+    result = recorded.run(*parties, sizes, *([forger] if config.protection == "ckks" else []))
     return Replay(
         terms=terms,
         parties=parties,

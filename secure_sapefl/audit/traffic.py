@@ -7,7 +7,7 @@ so two rounds are run with every site alone, and the processor time each takes s
 from dataclasses import dataclass
 from typing import Any
 
-from secure_sapefl.audit.recording import RecordedSimulation, RoundMessages
+from secure_sapefl.audit.recording import RecordedRun, RoundMessages
 from secure_sapefl.audit.references import in_the_open
 from secure_sapefl.config import Config
 from secure_sapefl.data import Federation
@@ -44,10 +44,8 @@ class Times:
 
 def time_sites(config: Config, federation: Federation) -> Times:
     alone = in_the_open(config).model_copy(update={"rounds": 2, "participation": 1.0, "group_size": 1})
-    simulation = RecordedSimulation(alone, federation)
     clock = _Clock()
-    simulation.tell(clock)
-    simulation.run()
+    RecordedRun(alone, federation).run(clock)
     return Times(clock.by_site)
 
 

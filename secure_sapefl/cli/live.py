@@ -8,22 +8,21 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 if TYPE_CHECKING:
-    from secure_sapefl.config import Config
-    from secure_sapefl.data import Federation
+    from secure_sapefl.engine.events import Observer
 
 
 @contextmanager
-def live_view(wanted: bool, folder: Path, config: "Config", federation: "Callable[[], Federation]") -> Iterator[None]:
-    """Serve the report of what is run inside, if it is wanted, and say where. It ends with the run."""
+def live_view(wanted: bool, folder: Path) -> "Iterator[tuple[Observer, ...]]":
+    """Serve the report of what is run inside, if it is wanted, and say where. It ends with the run, whose observers
+    this yields."""
     if not wanted:
-        yield
+        yield ()
         return
     from secure_sapefl.report.live import serve_live
-    from secure_sapefl.report.unfinished import facts_of
 
-    with serve_live(folder, facts_of(config, federation()), config.rounds) as address:
+    with serve_live(folder.resolve().name) as (address, observer):
         typer.echo(f"Live: {address} (on this machine, until the run ends)", err=True)
-        yield
+        yield (observer,)
 
 
 @contextmanager

@@ -1,6 +1,6 @@
 """Progress on stderr, so that stdout stays clean for results."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -18,12 +18,15 @@ from rich.progress import (
 
 if TYPE_CHECKING:
     from secure_sapefl.data import Progress as FetchProgress
+    from secure_sapefl.engine.events import Observer, RunEvent
     from secure_sapefl.engine.result import RoundRecord
 
 
 @contextmanager
-def round_progress(rounds: int, quiet: bool) -> Iterator[Callable[["RoundRecord"], None]]:
-    """A bar with the accuracy so far and the time left; on a pipe, one line a round."""
+def round_progress(rounds: int, quiet: bool) -> "Iterator[Observer]":
+    """A bar with the accuracy so far and the time left; on a pipe, one line a round. It observes the run."""
+    from secure_sapefl.engine.events import RoundClosed  # imports torch, which the run needs anyway
+
     console = Console(stderr=True, quiet=quiet)
     columns = (
         TextColumn("{task.description}"),
@@ -37,7 +40,11 @@ def round_progress(rounds: int, quiet: bool) -> Iterator[Callable[["RoundRecord"
     with Progress(*columns, console=console, disable=quiet or not console.is_terminal) as progress:
         task = progress.add_task("round", total=rounds, news="starting")
 
-        def on_round(record: "RoundRecord") -> None:
+        def hear(event: "RunEvent") -> None:
+            if isinstance(event, RoundClosed):
+                show(event.record)
+
+        def show(record: "RoundRecord") -> None:
             news = _news(record)
             progress.update(task, completed=record.round_index + 1, news=news)
             if not console.is_terminal:
@@ -49,7 +56,7 @@ def round_progress(rounds: int, quiet: bool) -> Iterator[Callable[["RoundRecord"
             if _all_scores_zero(record):
                 console.print(f"round {record.round_index + 1}: all scores are zero, the global model stays as it was")
 
-        yield on_round
+        yield hear
 
 
 @contextmanager

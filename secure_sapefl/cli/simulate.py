@@ -75,14 +75,14 @@ def simulate(
 
 
 def _simulate(config: Config, folder: Path, quiet: bool, live: bool) -> dict[str, Any]:
-    from secure_sapefl.engine.simulator import federation_of
+    from secure_sapefl.engine.assembly import federation_of
     from secure_sapefl.engine.simulator import simulate as run
     from secure_sapefl.report.run_report import write_report
 
     with download_progress() as progress:
         federation = federation_of(config, progress)
-    with live_view(live, folder, config, lambda: federation), round_progress(config.rounds, quiet) as on_round:
-        summary = run(config, folder, on_round, federation).summary()
+    with live_view(live, folder) as watching, round_progress(config.rounds, quiet) as progress_bar:
+        summary = run(config, folder, federation=federation, observers=(*watching, progress_bar)).summary()
     write_report(folder)
     return summary
 
@@ -91,7 +91,6 @@ def _resume(
     folder: Path, settings: dict[str, Any], config: Path | None, out: Path | None, quiet: bool, live: bool
 ) -> dict[str, Any]:
     from secure_sapefl.engine.run_folder import config_of
-    from secure_sapefl.engine.simulator import federation_of
     from secure_sapefl.engine.simulator import resume as run
     from secure_sapefl.errors import BadInput
     from secure_sapefl.report.run_report import write_report
@@ -99,11 +98,8 @@ def _resume(
     if settings or config or out:
         raise BadInput("--resume goes on with the run as it was begun; leave out the other options of the study.")
     begun = config_of(folder)
-    with (
-        live_view(live, folder, begun, lambda: federation_of(begun)),
-        round_progress(begun.rounds, quiet) as on_round,
-    ):
-        summary = run(folder, on_round).summary()
+    with live_view(live, folder) as watching, round_progress(begun.rounds, quiet) as progress_bar:
+        summary = run(folder, observers=(*watching, progress_bar)).summary()
     write_report(folder)
     return summary
 

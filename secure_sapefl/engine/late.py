@@ -14,15 +14,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Self
 
-import torch
 from torch import Tensor
 
 from sapefl_crypto.errors import CryptoError
 from secure_sapefl.algorithms import fedavg_ft
 from secure_sapefl.algorithms.base import Algorithm, Homomorphic, Peers
 from secure_sapefl.algorithms.releases import NotPrivate
-from secure_sapefl.config import Config, Settings
+from secure_sapefl.config import Settings
 from secure_sapefl.data import Federation
+from secure_sapefl.engine.assembly import Assembly
+from secure_sapefl.engine.events import RunEvent, TrainingEnded
 from secure_sapefl.engine.privacy import privacy_for
 from secure_sapefl.engine.sites import Sites
 from secure_sapefl.errors import BadInput
@@ -32,20 +33,7 @@ from secure_sapefl.protocol.codec import Codec
 from secure_sapefl.protocol.messages import Invitation, Refusal, SealedModel, SiteId
 from secure_sapefl.protocol.server import invitation_to
 from secure_sapefl.protocol.site import open_peers, run_round
-from secure_sapefl.protocol.study import Study
 from secure_sapefl.stopwatch import Stopwatch
-from secure_sapefl.training.trainer import Trainer
-
-
-def divided(federation: Federation, late: int) -> tuple[Federation, Federation | None]:
-    """Those who train, and the last ``late`` sites, who come when they are done."""
-    if late == 0:
-        return federation, None
-    count = len(federation.clients)
-    if late >= count:
-        raise BadInput(f"--late-clients is {late} and there are {count} sites: at least one has to train before them.")
-    now, then = federation.clients[:-late], federation.clients[-late:]
-    return replace(federation, clients=now), replace(federation, clients=then)
 
 
 def epochs_of(algorithm: Algorithm, options: Settings, local_epochs: int) -> int:
@@ -57,26 +45,24 @@ def epochs_of(algorithm: Algorithm, options: Settings, local_epochs: int) -> int
 
 
 class LateSites:
-    def __init__(
-        self,
-        federation: Federation,
-        algorithm: Algorithm,
-        options: Settings,
-        trainer: Trainer,
-        config: Config,
-        device: torch.device,
-        study: Study,
-    ) -> None:
-        self._algorithm, self._options, self._study, self._round = algorithm, options, study, config.rounds
-        self._epochs = epochs_of(algorithm, options, config.local_epochs)
-        self._sites = Sites(federation, algorithm, options, trainer, config, device)
+    """An observer of the run: when training has ended, they join. ``outcome`` is `summary.json`'s ``late_clients``."""
+
+    def __init__(self, assembly: Assembly, federation: Federation, codec: Codec) -> None:
+        blueprint = assembly.blueprint
+        config, self._study = blueprint.config, blueprint.study
+        self._algorithm, self._options = blueprint.algorithm, blueprint.options
+        self._round, self._group_size, self._codec = config.rounds, assembly.group_size, codec
+        self._epochs = epochs_of(self._algorithm, self._options, config.local_epochs)
+        self._sites = Sites(blueprint, federation, assembly.device)
         as_long = fedavg_ft.FineTuningOptions(epochs=self._epochs)
-        self._alone = Sites(federation, fedavg_ft.ALGORITHM, as_long, trainer, config, device)
-        once = config.model_copy(update={"rounds": 1, "participation": 1.0})
+        alone = replace(blueprint, algorithm=fedavg_ft.ALGORITHM, options=as_long)
+        self._alone = Sites(alone, federation, assembly.device)
+        once = replace(blueprint, config=config.model_copy(update={"rounds": 1, "participation": 1.0}))
         try:
-            self._privacy = privacy_for(once, algorithm, options, self._sites, study.name, learned=federation.learned)
+            self._privacy = privacy_for(once, self._sites, learned=federation.learned)
         except BadInput as error:
             raise BadInput(f"Of the late sites: {error}") from None
+        self.outcome: Mapping[str, Any] | None = None
 
     def __enter__(self) -> Self:
         return self
@@ -84,18 +70,20 @@ class LateSites:
     def __exit__(self, *_: object) -> None:
         self._privacy.close()
 
-    def join(
-        self, theta_global: Tensor, relayed: Mapping[SiteId, SealedModel], codec: Codec, group_size: int
-    ) -> dict[str, Any]:
-        """`summary.json`'s ``late_clients``."""
+    def hear(self, event: RunEvent) -> None:
+        """They join once: in a run that is resumed after its end, the outcome is known."""
+        if isinstance(event, TrainingEnded) and self.outcome is None:
+            self.outcome = self._join(event.theta_global.to(self._sites.theta_initial.device), event.models)
+
+    def _join(self, theta_global: Tensor, relayed: Mapping[SiteId, SealedModel]) -> dict[str, Any]:
         model = theta_global[: self._sites.theta_initial.numel()]
         self._sites.state = self._algorithm.initial_state(model.cpu(), len(self._sites.names))
         invitations = self._invitations(relayed)
         refusals: list[Refusal] = []
-        sent = self._joined(invitations, theta_global, codec, group_size, refusals) if self._sites.state else []
-        own, everywhere = self._sites.evaluate(theta_global, self._round, group_size)
-        local, _ = self._alone.evaluate(self._sites.theta_initial, self._round, group_size)
-        tuned, _ = self._alone.evaluate(model, self._round, group_size)
+        sent = self._joined(invitations, theta_global, refusals) if self._sites.state else []
+        own, everywhere = self._sites.evaluate(theta_global, self._round, self._group_size)
+        local, _ = self._alone.evaluate(self._sites.theta_initial, self._round, self._group_size)
+        tuned, _ = self._alone.evaluate(model, self._round, self._group_size)
         trained = self._algorithm.homomorphic is Homomorphic.WEIGHTED_SUM  # otherwise there is no global model
         return {
             "names": list(self._sites.names),
@@ -123,34 +111,27 @@ class LateSites:
             for place, name in enumerate(self._sites.names, start=len(roster))
         ]
 
-    def _joined(
-        self,
-        invitations: Sequence[Invitation],
-        theta_global: Tensor,
-        codec: Codec,
-        group_size: int,
-        refusals: list[Refusal],
-    ) -> list[int]:
+    def _joined(self, invitations: Sequence[Invitation], theta_global: Tensor, refusals: list[Refusal]) -> list[int]:
         """Every late site's round, of whom can pay for it; the bytes each would send."""
         sites, names, sent = self._sites, self._sites.names, []
-        _, peers, bad = open_peers(invitations, sites.theta_initial, codec, self._study.name)
+        _, peers, bad = open_peers(invitations, sites.theta_initial, self._codec, self._study.name)
         if not self._algorithm.relays_models:
             peers = Peers.nobody(len(names), sites.theta_initial)
         admitted, unpaid = self._privacy.admit(self._round, range(len(names)))
         refusals += (*bad, *unpaid)
-        for part in sites.groups(admitted, group_size):
+        for part in sites.groups(admitted, self._group_size):
             group = sites.group(part, theta_global, self._round, peers.of(part), Stopwatch())
             result = run_round(
                 self._algorithm, self._options, self._privacy.protect(group, part), [names[c] for c in part]
             )
             sites.keep(part, result)
             refusals += result.refusals
-            sent += [self._size(answer, codec, refusals) for answer in result.answers]
+            sent += [self._size(answer, refusals) for answer in result.answers]
         return sent
 
-    def _size(self, answer: Answer, codec: Codec, refusals: list[Refusal]) -> int:
+    def _size(self, answer: Answer, refusals: list[Refusal]) -> int:
         try:
-            return protect(answer, codec, self._study.name, self._round).size
+            return protect(answer, self._codec, self._study.name, self._round).size
         except CryptoError as error:  # the site itself would refuse to send, for instance an update outside the bound
             refusals.append(Refusal(answer.site, str(error)))
             return 0

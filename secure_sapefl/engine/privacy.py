@@ -5,11 +5,11 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
-from secure_sapefl.algorithms.base import Algorithm, SiteGroup
-from secure_sapefl.algorithms.releases import NotPrivate
-from secure_sapefl.config import Config, Settings
+from secure_sapefl.algorithms.base import SiteGroup
+from secure_sapefl.config import Config
 from secure_sapefl.engine.sites import Sites
-from secure_sapefl.errors import BadInput, OutputFailed
+from secure_sapefl.errors import OutputFailed
+from secure_sapefl.protocol.blueprint import Blueprint
 from secure_sapefl.protocol.messages import Refusal, SiteId
 
 if TYPE_CHECKING:
@@ -56,19 +56,18 @@ class Unprotected:
         return None
 
 
-def privacy_for(
-    config: Config, algorithm: Algorithm, options: Settings, sites: Sites, study: str, *, learned: bool
-) -> Privacy:
+def privacy_for(blueprint: Blueprint, sites: Sites, *, learned: bool) -> Privacy:
     """What the configuration asks for, never less. ``learned``: rows were prepared with what no budget covers."""
-    if config.dp_epsilon is None or config.dp_delta is None:
+    config = blueprint.config
+    if config.dp_epsilon is None:
         return Unprotected()
-    if isinstance(algorithm.releases, NotPrivate):
-        raise BadInput(f"{algorithm.title} has no differentially private form: {algorithm.releases.reason}")
-    from secure_sapefl.privacy.events import Budget  # takes seconds to import, so only where it is asked for
-    from secure_sapefl.privacy.study import StudyPrivacy, Terms
+    from secure_sapefl.privacy.study import (  # takes seconds to import, so only where it is asked for
+        StudyPrivacy,
+        Terms,
+    )
 
-    budget = Budget(config.dp_epsilon, config.dp_delta)
-    terms = Terms.of(config, budget, algorithm.releases(options, config.local_epochs), study)
+    terms = Terms.of(config, blueprint.algorithm, blueprint.options, blueprint.study.name)
+    assert terms is not None  # there is a budget
     rows = dict(zip(sites.names, sites.sizes, strict=True))
     return StudyPrivacy(terms, rows, _stores(config.dp_ledgers), learned=learned)
 

@@ -8,6 +8,7 @@ import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from typing import Protocol
 
 from sapefl_crypto import Aggregator, CohortKey, Parameters
 from secure_sapefl.algorithms.base import Algorithm, Homomorphic
@@ -18,6 +19,19 @@ from secure_sapefl.protocol.encrypted import CkksCodec
 from secure_sapefl.protocol.plaintext import PlaintextAdder, PlaintextCodec
 from secure_sapefl.protocol.server import AdderFactory
 from secure_sapefl.protocol.study import Study
+
+
+class Protection(Protocol):
+    """What sites do to an answer before it leaves, and what the server is given to add such answers up."""
+
+    @property
+    def params(self) -> Parameters: ...
+
+    def codec(self) -> Codec: ...
+
+    def adders(self, study: Study) -> AdderFactory: ...
+
+    def protector(self) -> Protector: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,9 +66,6 @@ class Ckks:
 
     def protector(self) -> Protector:
         return ProcessProtector(self.key, self.workers) if self.workers else InlineProtector(self.codec())
-
-
-Protection = Plaintext | Ckks
 
 
 def protection_for(name: ProtectionName, algorithm: Algorithm, cohort: int, workers: int | None) -> Protection:

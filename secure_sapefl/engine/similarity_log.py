@@ -5,22 +5,36 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from secure_sapefl.algorithms.base import Contribution
+from secure_sapefl.engine.events import RoundBegun, RunEvent, SitesTrained
+from secure_sapefl.protocol.messages import SiteId
 
 
 class SimilarityLog:
-    def __init__(self, sites: int) -> None:
-        self.matrix: NDArray[np.float64] = np.full((sites, sites), np.nan)
+    """An observer that keeps the round that is going on, or the last one."""
+
+    def __init__(self, sites: Sequence[SiteId]) -> None:
+        self._place = {name: c for c, name in enumerate(sites)}
+        self._clear()
+
+    def _clear(self) -> None:
+        self.matrix: NDArray[np.float64] = np.full((len(self._place), len(self._place)), np.nan)
         self._scores: list[float] = []
         self._passed: list[float] = []
         self._received: list[float] = []
 
-    def add(self, sites: Sequence[int], peers: Sequence[int], contribution: Contribution) -> None:
-        if contribution.score is not None:
-            self._scores += contribution.score.tolist()
-        statistics = contribution.statistics
+    def hear(self, event: RunEvent) -> None:
+        if isinstance(event, RoundBegun):
+            self._clear()
+        elif isinstance(event, SitesTrained):
+            self._add(event)
+
+    def _add(self, trained: SitesTrained) -> None:
+        if trained.contribution.score is not None:
+            self._scores += trained.contribution.score.tolist()
+        statistics = trained.contribution.statistics
         if "similarity" in statistics:
-            self.matrix[np.ix_(sites, peers)] = statistics["similarity"].cpu().numpy()
+            rows, columns = ([self._place[name] for name in names] for names in (trained.sites, trained.peers))
+            self.matrix[np.ix_(rows, columns)] = statistics["similarity"].cpu().numpy()
             self._passed += statistics["peers_passed"].tolist()
             self._received += statistics["peers_received"].tolist()
 

@@ -9,15 +9,15 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from secure_sapefl.algorithms.base import Algorithm, Peers, SiteGroup
-from secure_sapefl.config import Config, Settings
+from secure_sapefl.algorithms.base import Peers, SiteGroup
 from secure_sapefl.data import Federation
+from secure_sapefl.engine.device import make_trainer
 from secure_sapefl.metrics import Scores
+from secure_sapefl.protocol.blueprint import Blueprint
 from secure_sapefl.protocol.site import GroupRound
 from secure_sapefl.stopwatch import Stopwatch
 from secure_sapefl.streams import Purpose, stream
 from secure_sapefl.training.plan import Shard
-from secure_sapefl.training.trainer import Trainer
 
 
 class Sites:
@@ -25,18 +25,15 @@ class Sites:
 
     def __init__(
         self,
+        blueprint: Blueprint,
         federation: Federation,
-        algorithm: Algorithm,
-        options: Settings,
-        trainer: Trainer,
-        config: Config,
         device: torch.device,
         numbers: Sequence[int] | None = None,
     ) -> None:
         """``numbers`` are the sites' places on the study's roster, by which random streams count; all of them in
         order, unless only some of the study's sites are here."""
-        self._algorithm, self._options, self._trainer, self._config = algorithm, options, trainer, config
-        self._device = device
+        self._algorithm, self._options, self._config = blueprint.algorithm, blueprint.options, blueprint.config
+        self._trainer, self._device = make_trainer(blueprint.config.engine, blueprint.model, device), device
         self._numbers = range(len(federation.clients)) if numbers is None else tuple(numbers)
         trains = [client.train for client in federation.clients]
         self.names = tuple(client.name for client in federation.clients)
@@ -45,8 +42,8 @@ class Sites:
         self._x = torch.from_numpy(np.concatenate([rows.X for rows in trains])).to(device)
         self._y = torch.from_numpy(np.concatenate([rows.y for rows in trains])).to(device)
         self._tests = [(torch.from_numpy(c.test.X).to(device), c.test.y) for c in federation.clients]
-        self.theta_initial = trainer.model.initial(stream(config.seed, Purpose.INITIAL_WEIGHTS)).to(device)
-        self.state = algorithm.initial_state(self.theta_initial.cpu(), len(self.names))
+        self.theta_initial = blueprint.model.initial(stream(self._config.seed, Purpose.INITIAL_WEIGHTS)).to(device)
+        self.state = self._algorithm.initial_state(self.theta_initial.cpu(), len(self.names))
 
     def groups(self, sites: Sequence[int], size: int) -> Iterator[list[int]]:
         """The sites largest first, ``size`` at a time: neighbours in a group take about as many steps."""

@@ -1,9 +1,11 @@
 """Uploads on their way from the sites to the server, in the order in which they were sent."""
 
 from collections import deque
+from collections.abc import Sequence
 from concurrent.futures import Future
 
 from sapefl_crypto.errors import CryptoError
+from secure_sapefl.engine.events import SERVER, MessageSent, Observer, tell
 from secure_sapefl.protocol.messages import RoundUpload, SiteId
 from secure_sapefl.protocol.server import Server
 from secure_sapefl.stopwatch import Stopwatch
@@ -12,8 +14,8 @@ from secure_sapefl.stopwatch import Stopwatch
 class UploadQueue:
     """Hands finished uploads to the server while others are still being encrypted."""
 
-    def __init__(self, server: Server, clock: Stopwatch) -> None:
-        self._server, self._clock = server, clock
+    def __init__(self, server: Server, clock: Stopwatch, observers: Sequence[Observer]) -> None:
+        self._server, self._clock, self._observers = server, clock, observers
         self._pending: deque[tuple[SiteId, Future[RoundUpload]]] = deque()
         self.accepted: list[RoundUpload] = []
 
@@ -36,6 +38,7 @@ class UploadQueue:
         except CryptoError as error:  # the site itself refused to send, for instance an update outside the bound
             self._server.refuse(site, str(error))
             return
+        tell(self._observers, MessageSent(sender=site, recipients=(SERVER,), message=upload))
         with self._clock.phase("aggregate"):
             if self._server.accept(upload):
                 self.accepted.append(upload)

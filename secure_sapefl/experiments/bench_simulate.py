@@ -16,7 +16,7 @@ from secure_sapefl.config import Config, ProtectionName
 from secure_sapefl.data import ClientData, Federation, Rows
 from secure_sapefl.engine.device import cpu_threads
 from secure_sapefl.engine.result import RoundRecord
-from secure_sapefl.engine.simulator import Simulation
+from secure_sapefl.engine.simulator import simulate
 from secure_sapefl.models import build_model
 from secure_sapefl.training.objective import LocalLoss
 from secure_sapefl.training.plan import Shard, plan_batches
@@ -139,7 +139,7 @@ def scaling(tell: Tell, peers: int = 10) -> Iterator[ScalingRow]:
 
 
 def _last_round(config: Config, federation: Federation) -> RoundRecord:
-    return Simulation(config, federation).run().rounds[-1]
+    return simulate(config, federation=federation).rounds[-1]
 
 
 def _federation(setting: Setting) -> Federation:

@@ -9,12 +9,10 @@ from math import ceil
 from statistics import median_low
 from typing import Final
 
-from secure_sapefl.algorithms.registry import algorithm
-from secure_sapefl.algorithms.releases import NotPrivate, Releases
+from secure_sapefl.algorithms.registry import configured
 from secure_sapefl.config import Config
 from secure_sapefl.experiments.tables import NOTHING, Sheet
 from secure_sapefl.privacy.calibration import Noise, calibrate, score_share
-from secure_sapefl.privacy.events import Budget
 from secure_sapefl.privacy.scores import score_deviation
 from secure_sapefl.privacy.study import Terms
 from secure_sapefl.streams import Purpose
@@ -45,15 +43,9 @@ def division_sheets(configs: Sequence[Config], sizes: Sequence[int]) -> list[She
 
 
 def terms_of(config: Config) -> Terms:
-    assert config.dp_epsilon is not None
-    assert config.dp_delta is not None
-    return Terms.of(config, Budget(config.dp_epsilon, config.dp_delta), releases_of(config), study="")
-
-
-def releases_of(config: Config) -> Releases:
-    method = algorithm(config.method)
-    assert not isinstance(method.releases, NotPrivate)
-    return method.releases(method.options.read(config.options, f"options of {method.name}"), config.local_epochs)
+    terms = Terms.of(config, *configured(config.method, config.options), study="")
+    assert terms is not None  # every budget of a comparison is one
+    return terms
 
 
 def _shares(method: str, terms: Sequence[Terms], noises: Sequence[Noise], rows: int) -> Sheet:

@@ -15,11 +15,12 @@ from pathlib import Path
 from typing import Any, Literal
 
 from secure_sapefl import __version__
-from secure_sapefl.algorithms.registry import algorithm
+from secure_sapefl.algorithms.registry import configured
 from secure_sapefl.config import Config
 from secure_sapefl.data import Federation, Progress, no_progress
+from secure_sapefl.engine.assembly import federation_of
 from secure_sapefl.engine.result import Result
-from secure_sapefl.engine.simulator import Simulation, federation_of
+from secure_sapefl.engine.simulator import simulate
 from secure_sapefl.errors import BadInput
 from secure_sapefl.experiments.datafiles import data_digest
 from secure_sapefl.experiments.output import save
@@ -40,8 +41,7 @@ class Cell:
     @cached_property
     def identity(self) -> dict[str, Any]:
         """Everything the result depends on; where the data lies is replaced by what it is."""
-        method = algorithm(self.config.method)
-        options = method.options.read(self.config.options, f"options of {method.name}").model_dump(mode="json")
+        options = configured(self.config.method, self.config.options)[1].model_dump(mode="json")
         unsaid = {"data_dir"} if self.config.late_clients else {"data_dir", "late_clients"}
         config = self.config.model_dump(mode="json", exclude=unsaid) | {"options": options}
         return {
@@ -105,7 +105,7 @@ def run_cell(cell: Cell) -> CellResult:
             f"The data of {cell.config.dataset} was changed while the experiment ran. Finished cells are of the data "
             "as it was; give the same command again for the data as it is."
         )
-    return CellResult.of(Simulation(cell.config, federation).run())
+    return CellResult.of(simulate(cell.config, federation=federation))
 
 
 def federation_for(cell: Cell, progress: Progress = no_progress) -> Federation:

@@ -4,16 +4,25 @@ Numbers are of the honest sites: their own models, and the global model on their
 """
 
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass, replace
-from typing import Literal, get_args
+from typing import Any, Literal, Self, get_args
 
 import numpy as np
 
+from sapefl_crypto import Parameters
 from secure_sapefl.config import Config
 from secure_sapefl.data import ClientData, Federation, Rows
-from secure_sapefl.engine.simulator import Simulation, Tamper, federation_of
+from secure_sapefl.engine.assembly import Assembly, assemble, federation_of
+from secure_sapefl.engine.protection import Protection
+from secure_sapefl.engine.simulator import Simulation
+from secure_sapefl.engine.workers import Protector
 from secure_sapefl.metrics import Spread
 from secure_sapefl.protocol.answer import Answer
+from secure_sapefl.protocol.codec import Codec
+from secure_sapefl.protocol.messages import RoundUpload
+from secure_sapefl.protocol.server import AdderFactory
+from secure_sapefl.protocol.study import Study
 
 Attack = Literal["none", "label-flip", "sign-flip", "sign-flip, top score"]
 ATTACKS: tuple[Attack, ...] = get_args(Attack)
@@ -51,7 +60,8 @@ def robustness(
 
 def _run(config: Config, federation: Federation, hostile: frozenset[str], attack: Attack) -> RobustnessRow:
     attacked = flip_labels(federation, hostile) if attack == "label-flip" else federation
-    result = Simulation(config, attacked, tamper_for(attack, hostile)).run()
+    assembly = assemble(config, attacked)
+    result = Simulation(assembly, protection_under(attack, hostile, assembly)).run()
     honest = [c for c, client in enumerate(federation.clients) if client.name not in hostile]
     weights = dict(result.rounds[-1].weights)
     total = sum(weights.values())
@@ -75,18 +85,57 @@ def flip_labels(federation: Federation, hostile: frozenset[str]) -> Federation:
     return replace(federation, clients=clients)
 
 
-def tamper_for(attack: Attack, hostile: frozenset[str]) -> Tamper | None:
-    """What hostile sites do to their answer before they send it; the second kind also lies about its score."""
+def protection_under(attack: Attack, hostile: frozenset[str], assembly: Assembly) -> Protection:
+    """The study's own protection, through which hostile sites send something else than they trained."""
+    honest = assembly.protection()
     if not attack.startswith("sign-flip"):
-        return None
+        return honest
+    top = assembly.blueprint.study.max_score if attack.endswith("top score") else None
+    return HostileProtection(honest, lambda answer: turned(answer, top) if answer.site in hostile else answer)
 
-    def tamper(answer: Answer, max_score: float) -> Answer:
-        if answer.site not in hostile or answer.update is None:
-            return answer
-        score = max_score if attack.endswith("top score") else answer.similarity_score
-        return replace(answer, update=-answer.update, similarity_score=score)
 
-    return tamper
+def turned(answer: Answer, score: float | None) -> Answer:
+    """The update with its sign flipped, under the site's own score or a better one."""
+    if answer.update is None:
+        return answer
+    return replace(answer, update=-answer.update, similarity_score=answer.similarity_score if score is None else score)
+
+
+@dataclass(frozen=True, slots=True)
+class HostileProtection:
+    """An honest protection of what sites say instead of their answers."""
+
+    honest: Protection
+    said: Callable[[Answer], Answer]
+
+    @property
+    def params(self) -> Parameters:
+        return self.honest.params
+
+    def codec(self) -> Codec:
+        return self.honest.codec()
+
+    def adders(self, study: Study) -> AdderFactory:
+        return self.honest.adders(study)
+
+    def protector(self) -> Protector:
+        return _HostileProtector(self.honest.protector(), self.said)
+
+
+@dataclass(frozen=True, slots=True)
+class _HostileProtector:
+    honest: Protector
+    said: Callable[[Answer], Answer]
+
+    def submit(self, answer: Answer, study: str, round_index: int) -> "Future[RoundUpload]":
+        return self.honest.submit(self.said(answer), study, round_index)
+
+    def __enter__(self) -> Self:
+        self.honest.__enter__()
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        self.honest.__exit__(*error)
 
 
 def _mean(spread: Spread, sites: Sequence[int]) -> float:

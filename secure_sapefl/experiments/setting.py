@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from secure_sapefl.algorithms.registry import algorithm
+from secure_sapefl.algorithms.registry import configured
 from secure_sapefl.config import Config
 from secure_sapefl.data import DATASETS, Progress
 from secure_sapefl.errors import BadInput
@@ -78,7 +78,7 @@ def check(setting: Setting, tasks: Sequence[Task], contenders: Sequence[Contende
     _no_repeats("dataset", [task.label for task in tasks])
     _no_repeats("method", [contender.label for contender in contenders])
     for contender in contenders:
-        algorithm(contender.method).options.read(contender.options, f"options of {contender.method}")
+        configured(contender.method, contender.options)
     for task in tasks:
         federation_for(setting.cell(task, contenders[0], setting.base.seed), progress)
 

@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from secure_sapefl.algorithms.base import SiteGroup
-from secure_sapefl.algorithms.releases import Releases
-from secure_sapefl.config import Config
+from secure_sapefl.algorithms.base import Algorithm, SiteGroup
+from secure_sapefl.algorithms.releases import NotPrivate, Releases
+from secure_sapefl.config import Config, Settings
 from secure_sapefl.errors import BadInput
 from secure_sapefl.privacy.calibration import Noise, Schedule, calibrate
 from secure_sapefl.privacy.errors import BudgetExhausted, PrivacyWarning
@@ -38,11 +38,16 @@ class Terms:
     secure_noise: bool
 
     @classmethod
-    def of(cls, config: Config, budget: Budget, releases: Releases, study: str) -> "Terms":
+    def of(cls, config: Config, algorithm: Algorithm, options: Settings, study: str) -> "Terms | None":
+        """What the configuration asks for, never less; None where it names no budget."""
+        if config.dp_epsilon is None or config.dp_delta is None:
+            return None
+        if isinstance(algorithm.releases, NotPrivate):
+            raise BadInput(f"{algorithm.title} has no differentially private form: {algorithm.releases.reason}")
         return cls(
             study=study,
-            budget=budget,
-            releases=releases,
+            budget=Budget(config.dp_epsilon, config.dp_delta),
+            releases=algorithm.releases(options, config.local_epochs),
             rounds=config.rounds,
             participation=config.participation,
             batch_size=config.batch_size,

@@ -15,6 +15,12 @@ def cohort_size(participation: float, sites: int) -> int:
     return math.ceil(participation * sites - 1e-9)
 
 
+def draw_cohort(seed: int, participation: float, sites: int, round_index: int) -> tuple[int, ...]:
+    """Which sites take part in a round, ascending: everybody who knows the seed knows them."""
+    rng = stream(seed, Purpose.SAMPLE_SITES, round_index=round_index)
+    return tuple(sorted(int(c) for c in rng.choice(sites, cohort_size(participation, sites), replace=False)))
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Study:
     """Public: holds nothing that depends on a record."""
@@ -35,8 +41,7 @@ class Study:
 
     def cohort(self, round_index: int) -> tuple[int, ...]:
         """The sites sampled for a round, ascending."""
-        rng = stream(self.seed, Purpose.SAMPLE_SITES, round_index=round_index)
-        return tuple(sorted(int(c) for c in rng.choice(len(self.sites), self.cohort_size, replace=False)))
+        return draw_cohort(self.seed, self.participation, len(self.sites), round_index)
 
     def peers_of(self, site: int, round_index: int, candidates: tuple[int, ...]) -> tuple[int, ...]:
         """Whose models a site is given: the other candidates, or a random ``peers_per_client`` of them."""

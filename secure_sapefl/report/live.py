@@ -10,14 +10,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from pathlib import Path
 from threading import Event, Lock, Thread
 from typing import Protocol
 
+from secure_sapefl.engine.events import Observer, RunEvent
 from secure_sapefl.errors import SapeflError
 from secure_sapefl.report.page import LiveStatus, render_page
-from secure_sapefl.report.run import load_run
-from secure_sapefl.report.unfinished import Facts, load_unfinished
+from secure_sapefl.report.unfinished import RunSoFar, follow
 
 _LOOPBACK = "127.0.0.1"
 _WATCHED_SECONDS = 5.0  # a page asks every second; one that was silent for longer is closed
@@ -42,44 +41,58 @@ class Source(Protocol):
 
 
 class RunSource:
-    """A simulation's folder, drawn again only after a round and only when somebody looks."""
+    """An observer of a simulation, drawn again only after a round and only when somebody looks."""
 
-    def __init__(self, folder: Path, facts: Facts, rounds: int) -> None:
-        self._folder, self._facts, self._rounds = folder, facts, rounds
+    def __init__(self, label: str) -> None:
+        self._label = label
+        self._progress: RunSoFar | None = None
         self._drawing, self._drawn = Lock(), ("", "")
+
+    def hear(self, event: RunEvent) -> None:
+        self._progress = follow(self._progress, event)
 
     @property
     def over(self) -> bool:
-        return (self._folder / "summary.json").exists()
+        return self._progress is not None and self._progress.over
 
     def revision(self) -> str:
-        rounds = self._folder / "rounds.jsonl"
-        return f"{rounds.stat().st_size if rounds.exists() else 0}{'-over' if self.over else ''}"
+        return _revision(self._progress)
 
     def page(self) -> str:
         with self._drawing:
-            revision = self.revision()
-            if self._drawn[0] != revision:
-                self._drawn = (revision, self._render(revision))
+            progress = self._progress
+            if self._drawn[0] != _revision(progress):
+                self._drawn = (_revision(progress), self._render(progress))
             return self._drawn[1]
 
-    def _render(self, revision: str) -> str:
-        run = load_run(self._folder) if self.over else load_unfinished(self._folder, self._facts)
-        done = 0 if run is None else len(run.rounds)
+    def _render(self, progress: RunSoFar | None) -> str:
+        if progress is None:
+            status = LiveStatus(revision=_revision(None), sentence="The run is being prepared.", over=False)
+            return render_page([], status, self._label)
+        run, config = progress.run(self._label), progress.config
+        done = f"Round {len(progress.result.rounds)} of {config.rounds} is done."
         status = LiveStatus(
-            revision=revision,
-            sentence="The run is over." if self.over else f"Round {done} of {self._rounds} is done.",
-            over=self.over,
+            revision=_revision(progress),
+            sentence="The run is over." if progress.over else done,
+            over=progress.over,
         )
-        title = f"{self._facts['method']} on {self._facts['dataset']}"
-        return render_page([] if run is None else [run], status, title)
+        return render_page([] if run is None else [run], status, f"{config.method} on {config.dataset}")
+
+
+def _revision(progress: RunSoFar | None) -> str:
+    return "preparing" if progress is None else f"{len(progress.result.rounds)}{'-over' if progress.over else ''}"
 
 
 @contextmanager
-def serve_live(folder: Path, facts: Facts, rounds: int) -> Iterator[str]:
-    """Serve the report of the simulation that writes ``folder`` until the block ends; yields the address."""
-    with serve(RunSource(folder, facts, rounds)) as address:
-        yield address
+def serve_live(label: str) -> Iterator[tuple[str, Observer]]:
+    """Serve the report of a simulation until the block ends; yields the address, and the observer to give to the run:
+
+    with serve_live("my run") as (address, observer):
+        simulate(config, observers=[observer])
+    """
+    source = RunSource(label)
+    with serve(source) as address:
+        yield address, source.hear
 
 
 @contextmanager

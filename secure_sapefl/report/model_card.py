@@ -16,8 +16,7 @@ from secure_sapefl.data import DATASETS
 from secure_sapefl.data.load import looks_like_path
 from secure_sapefl.data.spec import DatasetSpec, Stored
 from secure_sapefl.data.store import locate
-from secure_sapefl.engine.late import divided
-from secure_sapefl.engine.simulator import federation_of
+from secure_sapefl.engine.assembly import divided, federation_of
 from secure_sapefl.report import formats
 from secure_sapefl.report.budget import budget_of
 from secure_sapefl.report.interval import wilson

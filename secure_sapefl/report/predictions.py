@@ -10,15 +10,10 @@ from pathlib import Path
 import torch
 
 from secure_sapefl.algorithms.base import Peers
-from secure_sapefl.algorithms.registry import algorithm as find_algorithm
 from secure_sapefl.data import Rows
-from secure_sapefl.engine.device import make_trainer, resolve_device
-from secure_sapefl.engine.late import divided
+from secure_sapefl.engine.assembly import assemble, federation_of
 from secure_sapefl.engine.run_folder import config_of, identity_of, saved_state, summary_of
-from secure_sapefl.engine.simulator import federation_of
-from secure_sapefl.engine.sites import Sites
 from secure_sapefl.metrics import Floats, softmax
-from secure_sapefl.models import build_model
 from secure_sapefl.protocol.messages import SiteId
 from secure_sapefl.stopwatch import Stopwatch
 
@@ -37,19 +32,16 @@ def predictions_of(folder: Path) -> tuple[SitePredictions, ...]:
     summary_of(folder)  # or say that the run is not finished
     config = config_of(folder)
     _, tensors = saved_state(folder)
-    algorithm, device = find_algorithm(config.method), resolve_device(config.device)
-    options = algorithm.options.read(config.options, f"options of {config.method}")
-    everybody = federation_of(config)
-    identity_of(folder).check_rows(folder, everybody)
-    federation, _ = divided(everybody, config.late_clients)
-    model = build_model(federation.shape, federation.classes, config.model)
-    sites = Sites(federation, algorithm, options, make_trainer(config.engine, model, device), config, device)
+    federation = federation_of(config)
+    identity_of(folder).check_rows(folder, federation)
+    assembly = assemble(config, federation)
+    blueprint, device, sites = assembly.blueprint, assembly.device, assembly.sites
     sites.state = {name: tensors[name] for name in sites.state}
     theta_global, nobody = tensors["theta_global"].to(device), Peers.nobody(1, sites.theta_initial)
     found = []
-    for c, client in enumerate(federation.clients):
+    for c, client in enumerate(assembly.federation.clients):
         group = sites.group([c], theta_global, config.rounds - 1, nobody, Stopwatch())
-        theta = algorithm.personal_models(group, options)
-        logits = model.outputs(theta, torch.from_numpy(client.test.X).to(device)[None])[0].cpu().numpy()
+        theta = blueprint.algorithm.personal_models(group, blueprint.options)
+        logits = blueprint.model.outputs(theta, torch.from_numpy(client.test.X).to(device)[None])[0].cpu().numpy()
         found.append(SitePredictions(site=client.name, rows=client.test, probabilities=softmax(logits)))
     return tuple(found)

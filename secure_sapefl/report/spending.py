@@ -10,10 +10,10 @@ import warnings
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from secure_sapefl.algorithms.registry import algorithm as find_algorithm
-from secure_sapefl.algorithms.releases import NotPrivate
+from secure_sapefl.algorithms.registry import configured
 from secure_sapefl.config import Config
-from secure_sapefl.protocol.study import Study
+from secure_sapefl.engine.assembly import study_name
+from secure_sapefl.protocol.study import draw_cohort
 from secure_sapefl.report.run import Run
 
 if TYPE_CHECKING:
@@ -25,28 +25,18 @@ FIELDS = {"update": "Update", "theta_personal": "Personal model", "similarity_sc
 
 def replay(config: Config, rows: Mapping[str, int], rounds: int) -> "StudyPrivacy | None":
     """The study's privacy as it stood after so many rounds; None for a run without a budget."""
-    algorithm = find_algorithm(config.method)
-    if config.dp_epsilon is None or config.dp_delta is None or isinstance(algorithm.releases, NotPrivate):
+    if config.dp_epsilon is None:
         return None
     from secure_sapefl.privacy.errors import PrivacyWarning  # takes seconds to import, so only where it is needed
-    from secure_sapefl.privacy.events import Budget
     from secure_sapefl.privacy.study import StudyPrivacy, Terms
 
-    study = Study(
-        name=f"{config.method}-{config.seed}",
-        sites=tuple(rows),
-        participation=config.participation,
-        seed=config.seed,
-        parameters=0,
-        max_score=1.0,
-    )
-    releases = algorithm.releases(algorithm.options.read(config.options, "config.toml"), config.local_epochs)
-    terms = Terms.of(config, Budget(config.dp_epsilon, config.dp_delta), releases, study.name)
+    terms = Terms.of(config, *configured(config.method, config.options), study_name(config))
+    assert terms is not None  # there is a budget
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", PrivacyWarning)  # the run itself has warned
         privacy = StudyPrivacy(terms, rows)
     for round_index in range(rounds):
-        privacy.recall(round_index, study.cohort(round_index))
+        privacy.recall(round_index, draw_cohort(config.seed, config.participation, len(rows), round_index))
     return privacy
 
 

@@ -151,7 +151,7 @@ class Agent:
 
     def _objection(self, invitation: Invitation) -> str | None:
         """What is wrong with an invitation, although the coordinator signed it."""
-        file, study, index = self._terms.file, self._terms.protocol, invitation.round_index
+        file, study, index = self._terms.file, self._terms.blueprint.study, invitation.round_index
         own = file.index(self._site.name)
         if index >= file.rounds or own not in study.cohort(index):
             return f"not drawn for round {index} by the study's own seed."

@@ -5,7 +5,6 @@ from torch import Tensor
 
 from secure_sapefl.algorithms.base import Peers
 from secure_sapefl.data.federation import ClientData, Federation
-from secure_sapefl.engine.device import make_trainer
 from secure_sapefl.engine.sites import Sites
 from secure_sapefl.site.state import SiteState
 from secure_sapefl.stopwatch import Stopwatch
@@ -22,10 +21,7 @@ def own_sites(terms: StudyTerms, rows: ClientData) -> Sites:
         source="the site's own records",
         partition="natural",
     )
-    device = torch.device("cpu")
-    trainer = make_trainer(terms.config.engine, terms.model, device)
-    place = terms.file.index(rows.name)
-    return Sites(alone, terms.algorithm, terms.options, trainer, terms.config, device, numbers=(place,))
+    return Sites(terms.blueprint, alone, torch.device("cpu"), numbers=(terms.file.index(rows.name),))
 
 
 def personal_model(terms: StudyTerms, sites: Sites, state: SiteState) -> Tensor:
@@ -33,5 +29,5 @@ def personal_model(terms: StudyTerms, sites: Sites, state: SiteState) -> Tensor:
     sites.state = dict(state.own)
     nobody = Peers.nobody(1, sites.theta_initial)
     group = sites.group([0], state.theta_global, max(state.absorbed, 0), nobody, Stopwatch())
-    models: Tensor = terms.algorithm.personal_models(group, terms.options)
+    models: Tensor = terms.blueprint.algorithm.personal_models(group, terms.blueprint.options)
     return models[0]

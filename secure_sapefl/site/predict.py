@@ -65,7 +65,7 @@ def predict(home: SiteHome, terms: StudyTerms, patients: Path, name_column: str 
     records, names = _records(patients, terms.file.data, name_column)
     rows = load_rows(home.data_path, terms.file, home.name)
     theta = personal_model(terms, own_sites(terms, rows.prepared(home.name)), state)
-    logits = terms.model.outputs(theta[None], torch.from_numpy(rows.prepare(records))[None])[0].numpy()
+    logits = terms.blueprint.model.outputs(theta[None], torch.from_numpy(rows.prepare(records))[None])[0].numpy()
     return Predictions(
         names=tuple(names), classes=terms.file.data.classes, probabilities=softmax(logits), absorbed=state.absorbed
     )

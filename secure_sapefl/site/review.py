@@ -71,7 +71,8 @@ def judge(terms: StudyTerms, policy: Policy, rows: int, events: Sequence[Event])
     study = terms.file
     method = Line.judged(
         "method",
-        f"{terms.algorithm.title}, {study.rounds} rounds with {study.cohort_size} of {len(study.sites)} sites each",
+        f"{terms.blueprint.algorithm.title}, {study.rounds} rounds "
+        f"with {study.cohort_size} of {len(study.sites)} sites each",
         study.method in policy.methods,
         f"methods = {', '.join(policy.methods) or 'none'}",
     )
@@ -124,7 +125,7 @@ def _test_results(terms: StudyTerms, policy: Policy) -> Line:
 
 def _cohort(terms: StudyTerms, policy: Policy) -> Iterator[Line]:
     """What the best possible round would look like: everybody invited answers, and all weigh the same."""
-    if terms.protocol.relay_only:
+    if terms.blueprint.study.relay_only:
         return
     size, least = terms.file.cohort_size, terms.file.min_cohort
     yield Line.judged(

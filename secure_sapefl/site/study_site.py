@@ -37,13 +37,13 @@ class StudySite:
 
     def first_state(self) -> SiteState:
         """Where every site of the study begins: at weights that follow from its seed."""
-        terms = self._terms
+        blueprint = self._terms.blueprint
         return SiteState(
-            study=terms.file.digest,
+            study=self._terms.file.digest,
             site=self.name,
             absorbed=-1,
             answered=-1,
-            theta_global=terms.algorithm.initial_global(self._sites.theta_initial, terms.options),
+            theta_global=blueprint.algorithm.initial_global(self._sites.theta_initial, blueprint.options),
             own=dict(self._sites.state),
         )
 
@@ -55,13 +55,13 @@ class StudySite:
     def absorb(self, state: SiteState, outcome: RoundOutcome, sent: RoundUpload | None) -> Tensor:
         """The global model after a round, or `AggregateRejected`. ``sent`` is what this site sent in that round."""
         codec = CkksCodec(self._key, self._policy.claims(self._own_part(sent)))
-        terms = self._terms
+        blueprint = self._terms.blueprint
         return absorb(
             state.theta_global,
             outcome,
             codec,
-            terms.protocol.name,
-            lambda theta, mean: terms.algorithm.global_step(theta, mean, terms.options),
+            blueprint.study.name,
+            lambda theta, mean: blueprint.algorithm.global_step(theta, mean, blueprint.options),
         )
 
     def take_part(
@@ -73,7 +73,7 @@ class StudySite:
         result = self._run(group if self.privacy is None else self.privacy.protect(group, [0]))
         upload = None
         for answer in result.answers:
-            upload = protect(answer, CkksCodec(self._key), self._terms.protocol.name, invitation.round_index)
+            upload = protect(answer, CkksCodec(self._key), self._terms.blueprint.study.name, invitation.round_index)
         return upload, dict(self._sites.state), (*refusals, *result.refusals)
 
     def join_late(self, state: SiteState, invitation: Invitation) -> tuple[dict[str, Tensor], tuple[Refusal, ...]]:
@@ -86,12 +86,12 @@ class StudySite:
     def late_start(self, state: SiteState) -> dict[str, Tensor]:
         """Where a site begins that the others did not wait for: at the global model, as it is by now."""
         theta = state.theta_global[: self._sites.theta_initial.numel()]
-        return self._terms.algorithm.initial_state(theta, 1)
+        return self._terms.blueprint.algorithm.initial_state(theta, 1)
 
     def _came_late(self, state: SiteState, invitation: Invitation) -> bool:
         """Whether earlier rounds wanted this site, and it took part in none. One that is drawn for the first time
         begins where everybody began, as in a simulation."""
-        study, place = self._terms.protocol, self._terms.file.index(self.name)
+        study, place = self._terms.blueprint.study, self._terms.file.index(self.name)
         return state.untrained and any(place in study.cohort(index) for index in range(invitation.round_index))
 
     def _group(self, state: SiteState, invitation: Invitation) -> tuple[SiteGroup, tuple[Refusal, ...]]:
@@ -100,13 +100,14 @@ class StudySite:
 
     def _peers(self, invitation: Invitation) -> tuple[Peers, tuple[Refusal, ...]]:
         initial = self._sites.theta_initial
-        if not self._terms.algorithm.relays_models:
+        if not self._terms.blueprint.algorithm.relays_models:
             return Peers.nobody(1, initial), ()
-        _, peers, refusals = open_peers([invitation], initial, CkksCodec(self._key), self._terms.protocol.name)
+        _, peers, refusals = open_peers([invitation], initial, CkksCodec(self._key), self._terms.blueprint.study.name)
         return peers, refusals
 
     def _run(self, group: SiteGroup) -> GroupRound:
-        result = run_round(self._terms.algorithm, self._terms.options, group, [self.name])
+        blueprint = self._terms.blueprint
+        result = run_round(blueprint.algorithm, blueprint.options, group, [self.name])
         self._sites.keep([0], result)
         return result
 
@@ -116,6 +117,6 @@ class StudySite:
         return OwnPart(
             frame=sent.update,
             score=sent.similarity_score,
-            max_score=self._terms.protocol.max_score,
+            max_score=self._terms.blueprint.study.max_score,
             may_be_left_out=True,  # it may have come after the round's deadline
         )

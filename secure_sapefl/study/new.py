@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from sapefl_crypto.identity import SitePublicKeys
-from secure_sapefl.algorithms.registry import algorithm
+from secure_sapefl.algorithms.registry import configured
 from secure_sapefl.errors import BadInput, StudyRejected
 from secure_sapefl.study.file import StudyFile
 from secure_sapefl.study.roster import SMALLEST_ROSTER
@@ -22,8 +22,7 @@ def new_study(draft: Mapping[str, Any], coordinator: SitePublicKeys, sites: Sequ
     for name in _FILLED_IN:
         if name in fields:
             raise StudyRejected(f"{name!r} is put in by this command, from keys; remove it from the draft.")
-    method = algorithm(str(fields.setdefault("method", "sapefl")))
-    options = method.options.read(fields.get("options", {}), f"options of {method.name}")
+    _, options = configured(str(fields.setdefault("method", "sapefl")), fields.get("options", {}))
     protection = {"max_clients": max(len(sites), SMALLEST_ROSTER), **fields.get("protection", {})}
     study = StudyFile.read(
         {

@@ -30,9 +30,9 @@ class Leaving:
 def leaving(terms: StudyTerms) -> tuple[Leaving, ...]:
     """Everything that leaves a site in a round it takes part in."""
     parts = [_traffic(terms)]
-    if not terms.protocol.relay_only:
+    if not terms.blueprint.study.relay_only:
         parts += [_update(terms), _score(terms)]
-    if terms.algorithm.relays_models:
+    if terms.blueprint.algorithm.relays_models:
         parts.append(_model(terms))
     return tuple(parts)
 
@@ -46,7 +46,7 @@ def _paid_for(terms: StudyTerms) -> set[str]:
 
 
 def _update(terms: StudyTerms) -> Leaving:
-    count, params = terms.protocol.parameters, terms.params
+    count, params = terms.blueprint.study.parameters, terms.params
     return Leaving(
         field="update",
         name="update",
@@ -60,7 +60,7 @@ def _update(terms: StudyTerms) -> Leaving:
 
 
 def _score(terms: StudyTerms) -> Leaving:
-    similar = terms.algorithm.relays_models
+    similar = terms.blueprint.algorithm.relays_models
     return Leaving(
         field="similarity_score",
         name="score",
@@ -75,7 +75,7 @@ def _score(terms: StudyTerms) -> Leaving:
 
 
 def _model(terms: StudyTerms) -> Leaving:
-    count = terms.model.parameters
+    count = terms.blueprint.model.parameters
     return Leaving(
         field="theta_personal",
         name="personal model",

@@ -16,8 +16,8 @@ def facts(terms: StudyTerms) -> dict[str, str]:
         "purpose": study.purpose or "not said",
         "coordinator": f"{study.coordinator_keys.name}, key {study.coordinator_keys.fingerprint}",
         "release": f"secure-sapefl {study.package}",
-        "method": f"{terms.algorithm.title} ({options or 'no options'})",
-        "model": f"{study.model}, {terms.model.parameters:,} parameters",
+        "method": f"{terms.blueprint.algorithm.title} ({options or 'no options'})",
+        "model": f"{study.model}, {terms.blueprint.model.parameters:,} parameters",
         "data": _data(terms),
         "rounds": f"{study.rounds}, each with {study.cohort_size} of {len(study.sites)} sites; counts with "
         f"{study.min_cohort}, closes after {study.round_deadline:g} s",
@@ -48,7 +48,7 @@ def to_json(terms: StudyTerms) -> dict[str, Any]:
         "study": terms.file.model_dump(mode="json", exclude_none=True),
         "sites": {keys.name: keys.fingerprint for keys in terms.file.sites_keys},
         "coordinator": terms.file.coordinator_keys.fingerprint,
-        "parameters": terms.model.parameters,
+        "parameters": terms.blueprint.model.parameters,
         "leaves": parts,
     }
 

@@ -1,17 +1,14 @@
-"""What follows from a study file: method, model, protocol terms, encryption plan, privacy terms. Holds no key."""
+"""What follows from a study file: its blueprint, encryption plan and privacy terms. Holds no key."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from sapefl_crypto import Parameters
 from secure_sapefl.algorithms.base import Algorithm, Homomorphic
-from secure_sapefl.algorithms.registry import algorithm as find_algorithm
+from secure_sapefl.algorithms.registry import configured
 from secure_sapefl.algorithms.releases import NotPrivate
-from secure_sapefl.config import Config, Settings
 from secure_sapefl.errors import StudyRejected
-from secure_sapefl.models import Model, build_model
-from secure_sapefl.protocol.study import Study
-from secure_sapefl.protocol.terms import study_terms
+from secure_sapefl.protocol.blueprint import Blueprint
 from secure_sapefl.study.file import StudyFile
 
 if TYPE_CHECKING:
@@ -23,31 +20,22 @@ class StudyTerms:
     """Made once by whoever runs the study: the server, or a site."""
 
     file: StudyFile
-    config: Config
-    algorithm: Algorithm
-    options: Settings
-    model: Model
-    protocol: Study
+    blueprint: Blueprint
     params: Parameters
 
     @classmethod
     def of(cls, file: StudyFile) -> "StudyTerms":
-        config, algorithm = file.config(), find_algorithm(file.method)
-        options = algorithm.options.read(file.options, f"study {file.name!r}, options of {file.method}")
-        model = build_model(file.data.shape, len(file.data.classes), file.model)
+        algorithm, options = configured(file.method, file.options, f"study {file.name!r}, options of {file.method}")
         _check(file, algorithm)
         return cls(
             file=file,
-            config=config,
-            algorithm=algorithm,
-            options=options,
-            model=model,
-            protocol=study_terms(
-                config,
+            blueprint=Blueprint.of(
+                file.config(),
                 algorithm,
                 options,
-                model,
                 name=file.wire_name,
+                shape=file.data.shape,
+                classes=len(file.data.classes),
                 sites=file.sites,
                 largest_site=file.largest_site,
             ),
@@ -60,13 +48,10 @@ class StudyTerms:
         """The privacy terms, as `privacy.study.StudyPrivacy` takes them; None in a study without them."""
         if self.file.privacy is None:
             return None
-        from secure_sapefl.privacy.events import Budget  # takes seconds to import, so only where it is asked for
-        from secure_sapefl.privacy.study import Terms
+        from secure_sapefl.privacy.study import Terms  # takes seconds to import, so only where it is asked for
 
-        assert not isinstance(self.algorithm.releases, NotPrivate)  # checked when these terms were made
-        releases = self.algorithm.releases(self.options, self.config.local_epochs)
-        budget = Budget(self.file.privacy.epsilon, self.file.privacy.delta)
-        return Terms.of(self.config, budget, releases, self.file.wire_name)
+        study = self.blueprint
+        return Terms.of(study.config, study.algorithm, study.options, self.file.wire_name)
 
 
 def _check(file: StudyFile, algorithm: Algorithm) -> None:

@@ -32,7 +32,7 @@ def main(grid: Grid, _: Context) -> None:
     file = read_study(given.study())
     terms = StudyTerms.of(file)
     with ServerState(given.state(), file.digest) as state, log_to(state.folder / "server.log"):
-        coordinator = Coordinator(file, terms.protocol, terms.params, given.coordinator(), state)
+        coordinator = Coordinator(file, terms.blueprint.study, terms.params, given.coordinator(), state)
         try:
             carry(grid, coordinator, state, file.round_deadline + _SLACK_SECONDS, given.at_once())
         except Exception as error:

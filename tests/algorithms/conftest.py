@@ -10,6 +10,7 @@ from torch import Tensor
 
 from secure_sapefl.algorithms.base import Algorithm, Peers, SiteGroup
 from secure_sapefl.config import Config
+from secure_sapefl.engine.assembly import assemble
 from secure_sapefl.engine.simulator import Simulation
 from secure_sapefl.models import Linear, Model, Relu
 from secure_sapefl.streams import Purpose, stream
@@ -74,7 +75,7 @@ def tiny_study() -> Callable[..., Simulation]:
             "protection": "plaintext",
             "data_options": {"rows": 240, "flip_y": 0.0, "classes": 4},
         }
-        return Simulation(Config(method=method, **(fields | changes)))
+        return Simulation(assemble(Config(method=method, **(fields | changes))))
 
     return make
 

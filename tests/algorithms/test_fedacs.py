@@ -67,13 +67,13 @@ def test_without_neighbours_or_influence_it_is_local_training(group, options):
 def test_sites_outside_the_cohort_are_peers_too(tiny_study):
     study = tiny_study("fedacs", participation=0.5, rounds=6)
     seen = []
-    invite = study._server.open_round
+    invite = study.server.open_round
 
     def recorded(round_index):
         seen.append(invite(round_index))
         return seen[-1]
 
-    study._server.open_round = recorded
+    study.server.open_round = recorded
     study.run()
     cohorts = [{invitation.site for invitation in invitations} for invitations in seen]
     last = {peer for invitation in seen[-1] for peer in invitation.peers}

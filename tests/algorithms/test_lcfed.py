@@ -8,7 +8,8 @@ from secure_sapefl.algorithms import lcfed
 from secure_sapefl.algorithms.lcfed import LcFedOptions, bids, global_step, initial_global, leashes
 from secure_sapefl.config import Config
 from secure_sapefl.data import Rows
-from secure_sapefl.engine.simulator import Simulation, federation_of
+from secure_sapefl.engine.assembly import assemble, federation_of
+from secure_sapefl.engine.simulator import Simulation
 from secure_sapefl.errors import BadInput
 from secure_sapefl.sape.aggregation import aggregate
 from secure_sapefl.streams import Purpose
@@ -132,9 +133,9 @@ def test_it_finds_sites_that_agree_on_what_labels_mean():
         replace(client, train=Rows(client.train.X, permutations[c % 3][client.train.y]))
         for c, client in enumerate(federation.clients)
     )
-    study = Simulation(config, replace(federation, clients=clients))
+    study = Simulation(assemble(config, replace(federation, clients=clients)))
     study.run()
-    groups = study._sites.state["cluster"].view(3, 3).T
+    groups = study.assembly.sites.state["cluster"].view(3, 3).T
     assert [len(group.unique()) for group in groups] == [1, 1, 1]
     assert len(groups[:, 0].unique()) == 3
 

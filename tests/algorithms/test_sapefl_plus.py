@@ -10,6 +10,7 @@ from secure_sapefl.algorithms.fedavg_ft_plus import FineTuningOptions
 from secure_sapefl.algorithms.sapefl_plus import ALGORITHM, SapePlusOptions
 from secure_sapefl.config import Config
 from secure_sapefl.data import ClientData, Federation, Rows
+from secure_sapefl.engine.assembly import assemble
 from secure_sapefl.engine.simulator import Simulation
 
 
@@ -37,28 +38,28 @@ def config(**options: object) -> Config:
 
 
 def test_sites_that_disagree_find_their_own_kind() -> None:
-    simulation = Simulation(config(), two_concepts())
+    simulation = Simulation(assemble(config(), two_concepts()))
     result = simulation.run()
     similarity = np.array(result.similarity_matrix, dtype=float)
     same = np.equal.outer(np.arange(8) % 2, np.arange(8) % 2) & ~np.eye(8, dtype=bool)
     assert np.nanmean(similarity[same]) > np.nanmean(similarity[~same & ~np.eye(8, dtype=bool)]) + 0.2
-    assert simulation._sites.state["listens"].mean() == 1
+    assert simulation.assembly.sites.state["listens"].mean() == 1
 
 
 def test_sites_with_other_labels_but_one_concept_stay_with_the_global_model() -> None:
     settings = config().model_copy(update={"clients": 20, "rounds": 10, "data_options": {"flip_y": 0.0, "rows": 3000}})
-    simulation = Simulation(settings)
+    simulation = Simulation(assemble(settings))
     simulation.run()
-    assert simulation._sites.state["listens"].mean() < 0.3
+    assert simulation.assembly.sites.state["listens"].mean() < 0.3
 
 
 def test_without_anchors_peers_and_listening_it_is_its_control() -> None:
     """Same global model, same epochs, same averaging: what is left of the method is fine-tuning."""
     federation = two_concepts(sites=4)
-    plus = Simulation(config(start="local", pseudo_rows=0), federation)
+    plus = Simulation(assemble(config(start="local", pseudo_rows=0), federation))
     plus.run()
-    group = plus._sites.group(
-        [0, 1], plus._theta_global, 0, plus._peers(plus._server.open_round(9))[1].of([0, 1]), _clock()
+    group = plus.assembly.sites.group(
+        [0, 1], plus._theta_global, 0, plus._peers(plus.server.open_round(9))[1].of([0, 1]), _clock()
     )
     torch.testing.assert_close(
         ALGORITHM.personal_models(group, SapePlusOptions(start="local", pseudo_rows=0)),
@@ -85,10 +86,10 @@ def test_averaging_is_the_mean_over_the_second_half_of_the_epochs() -> None:
     from secure_sapefl.streams import Purpose
     from secure_sapefl.training.objective import LocalLoss
 
-    simulation = Simulation(config(), two_concepts(sites=2))
+    simulation = Simulation(assemble(config(), two_concepts(sites=2)))
     simulation.run()
-    group = simulation._sites.group(
-        [0], simulation._theta_global, 0, simulation._peers(simulation._server.open_round(9))[1].of([0]), _clock()
+    group = simulation.assembly.sites.group(
+        [0], simulation._theta_global, 0, simulation._peers(simulation.server.open_round(9))[1].of([0]), _clock()
     )
     start = group.everywhere(group.theta_global)
     after = [group.train(start, LocalLoss(), Purpose.FINE_TUNING, epochs) for epochs in (3, 4)]

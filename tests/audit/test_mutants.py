@@ -12,9 +12,9 @@ from secure_sapefl import Config
 from secure_sapefl.audit.audit import Effort, audit
 from secure_sapefl.audit.canaries import run_with_canaries
 from secure_sapefl.audit.epsilon import empirical_epsilon, mechanisms_of
-from secure_sapefl.audit.recording import RecordedSimulation
+from secure_sapefl.audit.recording import RecordedRun
 from secure_sapefl.audit.replay import replay
-from secure_sapefl.engine.simulator import federation_of
+from secure_sapefl.engine.assembly import federation_of
 
 PAGE = Path(__file__).parents[2] / "docs" / "privacy-audit.md"
 Mutate = Callable[[str], AbstractContextManager[None]]
@@ -40,7 +40,7 @@ def config(tiny: Callable[..., Config], private: dict[str, Any]) -> Config:
 
 def broken_mechanisms(config: Config) -> list[str]:
     federation = federation_of(config)
-    terms = RecordedSimulation(config, federation).terms
+    terms = RecordedRun(config, federation).terms
     return [one.release for one in mechanisms_of(config, federation, terms, 300, 200, seed=0) if one.broken]
 
 

@@ -8,9 +8,9 @@ import torch
 
 from secure_sapefl import Config
 from secure_sapefl.audit.parties import AtServer, AtSite
-from secure_sapefl.audit.recording import RecordedSimulation
+from secure_sapefl.audit.recording import RecordedRun
 from secure_sapefl.audit.replay import Replay, most_invited, replay
-from secure_sapefl.engine.simulator import federation_of
+from secure_sapefl.engine.assembly import federation_of
 from secure_sapefl.errors import BadInput
 
 SMALL = {
@@ -77,7 +77,7 @@ def test_recording_changes_nothing(runs: dict[str, Replay]) -> None:
 
 def test_a_recorded_run_leaves_ledgers_alone(tiny: Callable[..., Config], tmp_path: object) -> None:
     config = tiny(**SMALL, dp_epsilon=4.0, dp_delta=1e-5, dp_ledgers=tmp_path)
-    assert RecordedSimulation(config, federation_of(config)).config.dp_ledgers is None
+    assert RecordedRun(config, federation_of(config)).config.dp_ledgers is None
 
 
 def test_of_a_method_that_only_relays_there_are_models_and_no_sum(tiny: Callable[..., Config]) -> None:

@@ -232,7 +232,7 @@ def test_the_sites_own_model_predicts(site, approved, tmp_path):
 def saved_state(home, **fields):
     """A site's state with a personal model, on disk."""
     terms = StudyTerms.of(read_study(Path("study.toml")))
-    theta = torch.linspace(-1, 1, terms.model.parameters)
+    theta = torch.linspace(-1, 1, terms.blueprint.model.parameters)
     own = {"theta_personal": theta[None]}
     state = SiteState(study=terms.file.digest, site="a", theta_global=theta, own=own, **fields)
     state.save(home.state_path(terms.file.digest))

@@ -28,7 +28,8 @@ def terms(study: StudyFile) -> StudyTerms:
 @pytest.fixture
 def theta(home: SiteHome, terms: StudyTerms) -> torch.Tensor:
     """A personal model unlike the global one, saved as the site's state."""
-    theta = torch.from_numpy(np.random.default_rng(0).normal(0, 0.2, terms.model.parameters).astype(np.float32))
+    count = terms.blueprint.model.parameters
+    theta = torch.from_numpy(np.random.default_rng(0).normal(0, 0.2, count).astype(np.float32))
     home.study_folder(terms.file.digest).mkdir(mode=0o700)
     SiteState(
         study=terms.file.digest,
@@ -54,7 +55,7 @@ def test_it_is_the_personal_model_on_prepared_records(
     found = predict(home, terms, patients)
     unit = math.sqrt(3)  # half a range
     inputs = torch.tensor([[0, -unit / 3, 1, 0], [-unit / 2, 0, 0, 1]], dtype=torch.float32)
-    expected = softmax(terms.model.outputs(theta[None], inputs[None])[0].numpy())
+    expected = softmax(terms.blueprint.model.outputs(theta[None], inputs[None])[0].numpy())
     np.testing.assert_allclose(found.probabilities, expected, atol=1e-6)
     assert abs(expected[0, 0] - expected[1, 0]) > 0.01  # or the order of records would not show
     assert found.names == ("1", "2")

@@ -118,7 +118,7 @@ def test_test_results_stay(study: StudyFile, policy: Policy) -> None:
 def test_a_study_that_only_relays_sends_no_update(make_study: MakeStudy) -> None:
     study = make_study(method="fedacs")
     terms = StudyTerms.of(study)
-    if not terms.protocol.relay_only:
+    if not terms.blueprint.study.relay_only:
         pytest.skip("fedacs is no longer a method that only relays")
     assert [part.field for part in leaving(terms)] == ["participation", "theta_personal"]
 

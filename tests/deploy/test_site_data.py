@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from secure_sapefl.data import build_federation
+from secure_sapefl.engine.assembly import assemble
 from secure_sapefl.engine.simulator import Simulation
 from secure_sapefl.errors import BadInput, SapeflError
 from secure_sapefl.site.data import federation, load_rows, load_site, load_table
@@ -96,8 +97,8 @@ def test_the_simulator_runs_the_study_on_the_sites_files(make_study: MakeStudy, 
     files = {name: tmp_path / f"{name}.csv" for name in study.sites}
     for place, path in enumerate(files.values()):
         path.write_bytes(mock_file(study.data, rows=30, seed=0, place=place))
-    simulation = Simulation(study.config().model_copy(update={"workers": 0}), federation(study, files))
-    assert replace(simulation._study, name=study.wire_name) == StudyTerms.of(study).protocol
+    simulation = Simulation(assemble(study.config().model_copy(update={"workers": 0}), federation(study, files)))
+    assert replace(simulation.assembly.blueprint.study, name=study.wire_name) == StudyTerms.of(study).blueprint.study
     assert simulation.run().facts["client_names"] == ["a", "b", "c"]
 
 

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from sapefl_crypto import SiteIdentity
+from secure_sapefl.algorithms.base import NoOptions
 from secure_sapefl.algorithms.registry import ALGORITHMS
 from secure_sapefl.algorithms.releases import NotPrivate
 from secure_sapefl.errors import BadInput, StudyRejected, UnknownName
@@ -59,7 +60,7 @@ def test_privacy_is_not_promised_for_a_method_without_a_private_form(
     make_study: MakeStudy, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     public = replace(ALGORITHMS["fedavg"], releases=NotPrivate("it reads records as they are."))
-    monkeypatch.setattr(study_terms, "find_algorithm", lambda _: public)
+    monkeypatch.setattr(study_terms, "configured", lambda *_: (public, NoOptions()))
     StudyTerms.of(make_study(method="fedavg"))
     with pytest.raises(StudyRejected, match="no differentially private form: it reads records as they are"):
         StudyTerms.of(make_study(method="fedavg", privacy={"epsilon": 4, "delta": 1e-5}))
@@ -105,9 +106,10 @@ def test_options_win_over_a_draft_key_by_key() -> None:
 
 def test_the_terms_are_those_of_the_simulator(make_study: MakeStudy) -> None:
     terms = StudyTerms.of(make_study(participation=0.6, peers_per_client=1))
-    assert terms.protocol.name == terms.file.wire_name
-    assert (terms.protocol.cohort_size, terms.protocol.max_score, terms.protocol.parameters) == (2, 1.0, 9026)
-    assert StudyTerms.of(make_study(method="fedavg")).protocol.max_score == 100.0  # rows of the largest site
+    study = terms.blueprint.study
+    assert study.name == terms.file.wire_name
+    assert (study.cohort_size, study.max_score, study.parameters) == (2, 1.0, 9026)
+    assert StudyTerms.of(make_study(method="fedavg")).blueprint.study.max_score == 100.0  # rows of the largest site
     assert terms.privacy() is None
 
 

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from secure_sapefl import Config
-from secure_sapefl.engine.result import Result, RoundRecord
+from secure_sapefl.engine.events import RoundClosed, RunEvent
+from secure_sapefl.engine.result import Result
 from secure_sapefl.engine.simulator import simulate
 
 TINY = {
@@ -46,12 +47,12 @@ def stop_after() -> Callable[..., None]:
     """Begin a run and end it by an exception after some rounds have been saved."""
 
     def run(config: Config, out: Path, rounds: int) -> None:
-        def on_round(record: RoundRecord) -> None:
-            if record.round_index + 1 == rounds:
+        def stop(event: RunEvent) -> None:
+            if isinstance(event, RoundClosed) and event.record.round_index + 1 == rounds:
                 raise Stopped
 
         with pytest.raises(Stopped):
-            simulate(config, out, on_round)
+            simulate(config, out, observers=[stop])
 
     return run
 

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from secure_sapefl import Config
+from secure_sapefl.engine.assembly import assemble
 from secure_sapefl.engine.result import Result
 from secure_sapefl.engine.simulator import Simulation, resume, simulate
 
@@ -81,11 +82,11 @@ def test_a_site_whose_training_gives_nan_is_left_out_and_named(odd_sites: Path, 
 
 def test_a_site_that_diverged_keeps_its_last_model(odd_sites: Path) -> None:
     config = _config(odd_sites, protection="plaintext", method="local")
-    simulation = Simulation(config)
-    before = simulation._sites.state["theta_personal"].clone()
+    simulation = Simulation(assemble(config))
+    before = simulation.assembly.sites.state["theta_personal"].clone()
     simulation.run()
-    after = simulation._sites.state["theta_personal"]
-    changed = dict(zip(simulation._sites.names, (before != after).any(1).tolist(), strict=True))
+    after = simulation.assembly.sites.state["theta_personal"]
+    changed = dict(zip(simulation.assembly.sites.names, (before != after).any(1).tolist(), strict=True))
     assert changed == {"ordinary": True, "usual": True, "one row": True, "one class": True, "absurd": False}
     assert after.isfinite().all()
 
@@ -97,8 +98,8 @@ def test_refusals_survive_a_resume(odd_sites: Path, tmp_path: Path, stop_after: 
 
 
 def test_a_site_with_one_training_row_takes_part(odd_sites: Path) -> None:
-    simulation = Simulation(_config(odd_sites))
-    assert simulation._sites.sizes[simulation._sites.names.index("one row")] == 1
+    simulation = Simulation(assemble(_config(odd_sites)))
+    assert simulation.assembly.sites.sizes[simulation.assembly.sites.names.index("one row")] == 1
     result = simulation.run()
     assert "one row" not in {refusal.site for record in result.rounds for refusal in record.refusals}
 

@@ -13,9 +13,10 @@ from secure_sapefl.audit.audit import audit
 from secure_sapefl.data import Federation, Rows
 from secure_sapefl.data.fingerprint import fingerprint
 from secure_sapefl.engine import identity
-from secure_sapefl.engine.result import RoundRecord
+from secure_sapefl.engine.assembly import federation_of
+from secure_sapefl.engine.events import RoundClosed, RunEvent
 from secure_sapefl.engine.run_folder import config_of
-from secure_sapefl.engine.simulator import federation_of, resume
+from secure_sapefl.engine.simulator import resume
 from secure_sapefl.errors import BadInput, Busy
 from secure_sapefl.report.model_card import rows_tested
 from secure_sapefl.report.predictions import predictions_of
@@ -29,8 +30,9 @@ class Stopped(Exception):
     pass
 
 
-def stop(_: RoundRecord) -> None:
-    raise Stopped
+def stop(event: RunEvent) -> None:
+    if isinstance(event, RoundClosed):
+        raise Stopped
 
 
 def own_file(path: Path, seed: int) -> Path:
@@ -52,7 +54,7 @@ def files(folder: Path) -> dict[Path, bytes]:
 def test_a_file_that_was_replaced_ends_the_run_by_name(own: Config, tmp_path: Path) -> None:
     out = tmp_path / "run"
     with pytest.raises(Stopped):
-        simulate(own, out, stop)
+        simulate(own, out, observers=[stop])
     before = files(out)
     own_file(tmp_path / "mine.npz", seed=1)
     with pytest.raises(BadInput, match=r"run: the data differs.*mine\.npz.*another --out"):
@@ -85,7 +87,7 @@ def moved(federation: Federation) -> Federation:
 def test_a_federation_of_ones_own_is_needed_again(tiny: Tiny, numbers: Numbers, tmp_path: Path) -> None:
     own, out = federation_of(tiny(seed=7)), tmp_path / "run"
     with pytest.raises(Stopped):
-        simulate(tiny(), out, stop, own)
+        simulate(tiny(), out, federation=own, observers=[stop])
     with pytest.raises(BadInput, match=r"the data differs.*pass the same federation"):
         resume(out)
     whole = simulate(tiny(), federation=own)
@@ -95,7 +97,7 @@ def test_a_federation_of_ones_own_is_needed_again(tiny: Tiny, numbers: Numbers, 
 def test_the_same_rows_at_other_sites_are_another_run(tiny: Tiny, tmp_path: Path) -> None:
     own, out = federation_of(tiny()), tmp_path / "run"
     with pytest.raises(Stopped):
-        simulate(tiny(), out, stop, own)
+        simulate(tiny(), out, federation=own, observers=[stop])
     with pytest.raises(BadInput, match="the partition differs"):
         resume(out, federation=moved(own))
 
@@ -103,7 +105,7 @@ def test_the_same_rows_at_other_sites_are_another_run(tiny: Tiny, tmp_path: Path
 def test_another_version_does_not_go_on(tiny: Tiny, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     out = tmp_path / "run"
     with pytest.raises(Stopped):
-        simulate(tiny(), out, stop)
+        simulate(tiny(), out, observers=[stop])
     begun = identity.__version__
     monkeypatch.setattr(identity, "__version__", "99")
     with pytest.raises(BadInput, match=rf"the version differs.*begun with secure-sapefl {begun}, this is 99"):
@@ -124,13 +126,13 @@ def test_a_run_that_does_not_say_does_not_go_on(tiny: Tiny, tmp_path: Path, cont
 def test_a_second_process_is_kept_out(tiny: Tiny, tmp_path: Path) -> None:
     out = tmp_path / "run"
 
-    def intrude(_: RoundRecord) -> None:
+    def intrude(_: RunEvent) -> None:
         with pytest.raises(Busy, match=r"The run in .*run is held by process \d+\. Wait until it ends"):
             resume(out)
         raise Stopped
 
     with pytest.raises(Stopped):
-        simulate(tiny(), out, intrude)
+        simulate(tiny(), out, observers=[intrude])
     assert resume(out).summary()["rounds"] == config_of(out).rounds  # the lock went with the run
 
 

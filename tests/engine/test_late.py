@@ -12,8 +12,9 @@ from secure_sapefl.algorithms.registry import ALGORITHMS
 from secure_sapefl.config import Config
 from secure_sapefl.data import Rows
 from secure_sapefl.engine import late
+from secure_sapefl.engine.assembly import assemble, federation_of
 from secure_sapefl.engine.result import Result
-from secure_sapefl.engine.simulator import Simulation, federation_of, resume, simulate
+from secure_sapefl.engine.simulator import Simulation, resume, simulate
 from secure_sapefl.errors import BadInput, SapeflError
 from secure_sapefl.protocol.messages import Invitation
 
@@ -22,7 +23,7 @@ PRIVATE = {"dp_epsilon": 4.0, "dp_delta": 1e-5}
 
 
 def run(config: Config) -> tuple[Simulation, dict[str, Any], Result]:
-    simulation = Simulation(config)
+    simulation = Simulation(assemble(config))
     result = simulation.run()
     block = result.summary()["late_clients"]
     return simulation, block, result
@@ -36,7 +37,7 @@ def with_late(tiny: Make) -> Make:
 def test_the_last_sites_are_held_back(with_late: Make) -> None:
     everybody = [client.name for client in federation_of(with_late()).clients]
     simulation, block, result = run(with_late())
-    assert list(simulation._study.sites) == everybody[:4]
+    assert list(simulation.assembly.blueprint.study.sites) == everybody[:4]
     assert block["names"] == everybody[4:]
     assert len(result.accuracy.per_client) == 4
     for scores in (block, block["local_only"], block["global_model"], block["global_fine_tuned"]):
@@ -46,7 +47,7 @@ def test_the_last_sites_are_held_back(with_late: Make) -> None:
 
 
 def test_a_configuration_says_how_many_there_are_in_all(with_late: Make) -> None:
-    simulation = Simulation(with_late(clients=None, data_options={"rows": 400}))
+    simulation = Simulation(assemble(with_late(clients=None, data_options={"rows": 400})))
     assert (simulation.config.clients, simulation.config.late_clients) == (20, 2)
 
 
@@ -55,7 +56,9 @@ def test_nothing_of_them_reaches_the_others(with_late: Make) -> None:
     config = with_late()
     simulation, _, result = run(config)
     whole = federation_of(config)
-    alone = Simulation(config.model_copy(update={"late_clients": 0}), replace(whole, clients=whole.clients[:4]))
+    alone = Simulation(
+        assemble(config.model_copy(update={"late_clients": 0}), replace(whole, clients=whole.clients[:4]))
+    )
     expected = alone.run()
     assert result.accuracy == expected.accuracy
     torch.testing.assert_close(simulation._tensors(), alone._tensors(), atol=0, rtol=0, equal_nan=True)
@@ -67,7 +70,7 @@ def test_every_method_has_something_for_a_newcomer(with_late: Make, method: str)
     simulation, block, _ = run(with_late(method=method))
     assert all(0 <= value <= 1 for value in block["accuracy"]["per_client"])
     assert block["refused"] == []
-    keeps_nothing = not ALGORITHMS[method].initial_state(simulation._sites.theta_initial, 1)
+    keeps_nothing = not ALGORITHMS[method].initial_state(simulation.assembly.sites.theta_initial, 1)
     assert (block["bytes"]["up"] == 0) == (keeps_nothing or method == "local")
     assert bool(block["bytes"]["down"]) == ALGORITHMS[method].relays_models
     assert (block["global_model"] is None) == (method in ("local", "fedacs"))
@@ -101,7 +104,7 @@ def test_a_newcomer_reads_its_peers_and_starts_from_the_global_model(
     ((group, names),) = seen
     assert sorted(names) == sorted(block["names"])
     assert torch.equal(group.state["theta_personal"], simulation._theta_global.expand(2, -1))
-    torch.testing.assert_close(group.peers.models, simulation._sites.state["theta_personal"])
+    torch.testing.assert_close(group.peers.models, simulation.assembly.sites.state["theta_personal"])
     assert group.peers.received.all()
 
 
@@ -167,9 +170,9 @@ def test_a_newcomer_without_budget_keeps_the_global_model(with_late: Make, tmp_p
 
 def test_a_ledger_in_use_is_found_before_the_first_round(with_late: Make, tmp_path: Path) -> None:
     config = with_late(dp_ledgers=tmp_path, **PRIVATE)
-    running = Simulation(config)
+    running = Simulation(assemble(config))
     with pytest.raises(SapeflError, match="held by another process"):
-        Simulation(config)
+        Simulation(assemble(config))
     del running
 
 
@@ -190,15 +193,15 @@ def test_a_run_that_has_ended_is_not_paid_for_again(with_late: Make, tmp_path: P
 
 def test_somebody_has_to_train(with_late: Make) -> None:
     with pytest.raises(BadInput, match="--late-clients is 6 and there are 6 sites"):
-        Simulation(with_late(late_clients=6))
+        Simulation(assemble(with_late(late_clients=6)))
 
 
 def test_late_sites_too_small_for_privacy_are_named_as_such(with_late: Make) -> None:
     whole = federation_of(with_late())
     few = [replace(one, train=Rows(one.train.X[:9], one.train.y[:9])) for one in whole.clients[4:]]
     with pytest.raises(BadInput, match=r"Of the late sites: No site has as many rows as a batch \(16\)"):
-        Simulation(with_late(**PRIVATE), replace(whole, clients=(*whole.clients[:4], *few)))
+        Simulation(assemble(with_late(**PRIVATE), replace(whole, clients=(*whole.clients[:4], *few))))
 
 
 def test_without_late_sites_a_summary_says_so(tiny: Make) -> None:
-    assert Simulation(tiny(rounds=1)).run().summary()["late_clients"] is None
+    assert Simulation(assemble(tiny(rounds=1))).run().summary()["late_clients"] is None

@@ -1,10 +1,12 @@
 """Ledgers on disk: budgets are shared by all runs that use them, and a resumed run does not pay twice."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from secure_sapefl.config import Config
+from secure_sapefl.engine.assembly import assemble
 from secure_sapefl.engine.result import Result
 from secure_sapefl.engine.simulator import Simulation, resume, simulate
 from secure_sapefl.errors import SapeflError
@@ -28,9 +30,9 @@ def lines(folder: Path) -> dict[str, int]:
 
 
 def test_what_one_run_spent_the_next_one_does_not_have(tmp_path: Path) -> None:
-    first = Simulation(config(tmp_path / "ledgers")).run()
-    again = Simulation(config(tmp_path / "ledgers")).run()
-    alone = Simulation(config(tmp_path / "others")).run()
+    first = Simulation(assemble(config(tmp_path / "ledgers"))).run()
+    again = Simulation(assemble(config(tmp_path / "ledgers"))).run()
+    alone = Simulation(assemble(config(tmp_path / "others"))).run()
     assert spent(first) == spent(alone)
     assert all(later <= 4.0 for later in spent(again))
     stopped = again.summary()["privacy"]["stopped"]
@@ -39,16 +41,9 @@ def test_what_one_run_spent_the_next_one_does_not_have(tmp_path: Path) -> None:
     assert again.skipped_rounds == [0, 1]
 
 
-def test_a_resumed_run_goes_on_with_what_is_on_record(tmp_path: Path) -> None:
-    class Stop(Exception):
-        pass
-
-    def stop(record: object) -> None:
-        raise Stop
-
+def test_a_resumed_run_goes_on_with_what_is_on_record(tmp_path: Path, stop_after: Callable[..., None]) -> None:
     whole = simulate(config(tmp_path / "whole"), tmp_path / "run")
-    with pytest.raises(Stop):
-        simulate(config(tmp_path / "ledgers"), tmp_path / "stopped", stop)
+    stop_after(config(tmp_path / "ledgers"), tmp_path / "stopped", 1)
     assert set(lines(tmp_path / "ledgers").values()) == {1}
     finished = resume(tmp_path / "stopped")
     assert lines(tmp_path / "ledgers") == lines(tmp_path / "whole")
@@ -57,15 +52,15 @@ def test_a_resumed_run_goes_on_with_what_is_on_record(tmp_path: Path) -> None:
 
 
 def test_two_runs_at_once_do_not_share_a_ledger(tmp_path: Path) -> None:
-    running = Simulation(config(tmp_path))
+    running = Simulation(assemble(config(tmp_path)))
     with pytest.raises(SapeflError, match="held by process"):
-        Simulation(config(tmp_path))
+        Simulation(assemble(config(tmp_path)))
     del running
 
 
 def test_a_changed_ledger_stops_the_study(tmp_path: Path) -> None:
-    Simulation(config(tmp_path)).run()
+    Simulation(assemble(config(tmp_path))).run()
     ledger = next(iter(sorted(tmp_path.glob("*.jsonl"))))
     ledger.write_text(ledger.read_text().replace('"steps":', '"steps":1', 1))
     with pytest.raises(SapeflError, match=ledger.name):
-        Simulation(config(tmp_path))
+        Simulation(assemble(config(tmp_path)))

@@ -6,7 +6,8 @@ import pytest
 
 from secure_sapefl.config import Config
 from secure_sapefl.engine import simulator
-from secure_sapefl.engine.simulator import Simulation
+from secure_sapefl.engine.events import AggregateOpened, RunEvent, TrainingEnded
+from secure_sapefl.engine.simulator import simulate
 from secure_sapefl.protocol.messages import RoundOutcome
 from secure_sapefl.protocol.server import Server
 
@@ -26,11 +27,17 @@ class LyingServer(Server):
 def test_a_replayed_sum_changes_nothing_and_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(simulator, "Server", LyingServer)
     config = Config(method="fedavg", clients=3, rounds=3, local_epochs=1, workers=0, rows=200)
-    simulation, models = Simulation(config), []
-    result = simulation.run(on_round=lambda _: models.append(simulation._theta_global.clone()))
+    opened, ended = [], []
+
+    def watch(event: RunEvent) -> None:
+        opened.extend([event] if isinstance(event, AggregateOpened) else [])
+        ended.extend([event.theta_global] if isinstance(event, TrainingEnded) else [])
+
+    result = simulate(config, observers=[watch])
     assert result.skipped_rounds == [1]
-    assert models[1].equal(models[0])
-    assert not models[2].equal(models[1])
+    assert [event.round_index for event in opened] == [0, 2], "a sum that is rejected is not opened"
+    assert not opened[1].theta_global.equal(opened[0].theta_global)
+    assert opened[1].theta_global.equal(*ended)
     (refused,) = result.summary()["refused"]
     assert (refused["round"], refused["site"]) == (1, "server")
     assert "rejected by the sites" in refused["reason"]

@@ -9,6 +9,7 @@ import pytest
 
 from secure_sapefl import Config, simulate
 from secure_sapefl.engine import run_folder
+from secure_sapefl.engine.events import RunBegun, RunEnded, TrainingEnded
 from secure_sapefl.engine.identity import Identity
 from secure_sapefl.engine.result import Result
 from secure_sapefl.engine.run_folder import RunFolder, summary_of
@@ -45,9 +46,9 @@ def test_a_finished_run_is_left_as_it_is(whole: tuple[Path, Result], tiny: Tiny,
     out = tmp_path / "run"
     expected = simulate(tiny(rounds=2), out).summary()
     before = {path: path.read_bytes() for path in out.rglob("*") if path.is_file()}
-    rounds: list[object] = []
-    assert resume(out, rounds.append).summary() == expected == summary_of(out)
-    assert rounds == []
+    events: list[object] = []
+    assert resume(out, observers=[events.append]).summary() == expected == summary_of(out)
+    assert [type(event) for event in events] == [RunBegun, TrainingEnded, RunEnded]
     assert {path: path.read_bytes() for path in out.rglob("*") if path.is_file()} == before
 
 

@@ -5,7 +5,7 @@ server object: attributes, closures, bound arguments, its adder and what that ha
 control: there the same search finds everything.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -13,10 +13,14 @@ import pytest
 import torch
 
 from sapefl_crypto import CohortKey, Parameters
-from secure_sapefl import Config, simulate
+from secure_sapefl import AggregateOpened, Config, RunEvent, SitesTrained
 from secure_sapefl.audit.server_attacks import reachable
 from secure_sapefl.engine import simulator
+from secure_sapefl.engine.assembly import assemble
 from secure_sapefl.engine.protection import Ckks
+from secure_sapefl.protocol.codec import Codec
+from secure_sapefl.protocol.encrypted import CkksCodec
+from secure_sapefl.protocol.plaintext import PlaintextCodec
 from secure_sapefl.protocol.server import Server
 
 WINDOW = 16  # bytes of a vector that have to turn up for it to count as found
@@ -86,6 +90,7 @@ def pieces(vector: np.ndarray[Any, Any]) -> Iterator[bytes]:
 
 def recorded_run(monkeypatch: pytest.MonkeyPatch, protection: str) -> Recording:
     recording = Recording()
+    secrets = recording.secrets
 
     class Recorded(Server):
         def __init__(self, *args: Any) -> None:
@@ -105,32 +110,33 @@ def recorded_run(monkeypatch: pytest.MonkeyPatch, protection: str) -> Recording:
 
             return call
 
-    def run_round(*args: Any) -> Any:
-        result = real_round(*args)
-        updates = result.contribution.update.numpy()
-        recording.secrets["update"] += [*updates.copy(), *recording.plan.on_grid(updates.astype(np.float64))]
-        recording.secrets["personal"] += list(result.contribution.shared.numpy().copy())
-        return result
+    def at_the_sites(event: RunEvent) -> None:
+        match event:
+            case SitesTrained(contribution=contribution):
+                assert contribution.update is not None
+                assert contribution.shared is not None
+                updates = contribution.update.numpy()
+                secrets["update"] += [*updates.copy(), *recording.plan.on_grid(updates.astype(np.float64))]
+                secrets["personal"] += list(contribution.shared.numpy().copy())
+            case AggregateOpened(theta_global=theta):
+                secrets["global"].append(theta.numpy())
 
-    def absorb(theta: Any, outcome: Any, codec: Any, study: str, *step: Any) -> Any:
-        after = real_absorb(theta, outcome, codec, study, *step)
-        mean = codec.decrypt(outcome.aggregate, study=study, round_index=outcome.round_index)
-        recording.secrets["mean"].append(mean)
-        recording.secrets["global"].append(after.numpy().copy())
-        return after
+    def opening(decrypt: Callable[..., Any]) -> Callable[..., Any]:
+        def remembered(codec: Codec, aggregate: bytes, **about: Any) -> Any:
+            secrets["mean"].append(decrypt(codec, aggregate, **about))
+            return secrets["mean"][-1]
 
-    def protection_for(*args: Any) -> Any:
-        chosen = real_protection(*args)
-        recording.plan = chosen.params  # which rounds updates before they are sent
-        recording.keys += [chosen.key] if isinstance(chosen, Ckks) else []
-        return chosen
+        return remembered
 
-    real_round, real_absorb, real_protection = simulator.run_round, simulator.absorb, simulator.protection_for
+    for codec in (CkksCodec, PlaintextCodec):
+        monkeypatch.setattr(codec, "decrypt", opening(codec.decrypt))
     monkeypatch.setattr(simulator, "Server", Recorded)
-    monkeypatch.setattr(simulator, "run_round", run_round)
-    monkeypatch.setattr(simulator, "absorb", absorb)
-    monkeypatch.setattr(simulator, "protection_for", protection_for)
-    simulate(Config(clients=4, rounds=3, protection=protection, workers=0, local_epochs=1, data_options={"rows": 200}))
+    config = Config(clients=4, rounds=3, protection=protection, workers=0, local_epochs=1, data_options={"rows": 200})
+    assembly = assemble(config)
+    chosen = assembly.protection()
+    recording.plan = chosen.params  # which rounds updates before they are sent
+    recording.keys += [chosen.key] if isinstance(chosen, Ckks) else []
+    simulator.Simulation(assembly, chosen).run(observers=[at_the_sites])
     return recording
 
 

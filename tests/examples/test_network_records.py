@@ -9,7 +9,7 @@ import pytest
 from sapefl_crypto import SiteIdentity
 from secure_sapefl.config import Config, read_toml
 from secure_sapefl.data.datasets.heart import HOSPITALS
-from secure_sapefl.engine.simulator import federation_of
+from secure_sapefl.engine.assembly import federation_of
 from secure_sapefl.site.data import federation
 from secure_sapefl.study.new import new_study
 

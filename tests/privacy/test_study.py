@@ -12,12 +12,14 @@ import pytest
 import torch
 
 from secure_sapefl.algorithms import base, sapefl
-from secure_sapefl.algorithms.base import Peers
+from secure_sapefl.algorithms.base import NoOptions, Peers
 from secure_sapefl.algorithms.registry import ALGORITHMS
 from secure_sapefl.algorithms.releases import NotPrivate
 from secure_sapefl.config import Config
 from secure_sapefl.data.datasets import heart
-from secure_sapefl.engine import simulator
+from secure_sapefl.engine import assembly, simulator
+from secure_sapefl.engine.assembly import assemble
+from secure_sapefl.engine.events import RoundClosed, RunEvent
 from secure_sapefl.engine.simulator import Simulation, resume, simulate
 from secure_sapefl.errors import BadInput
 from secure_sapefl.privacy.accounting import composition, rdp_epsilon
@@ -48,7 +50,7 @@ TINY: dict[str, Any] = {
 @pytest.fixture
 def private() -> Callable[..., Simulation]:
     """``private("ditto", dp_epsilon=1.0)``: three sites of about 64 rows, two rounds."""
-    return lambda method="sapefl", **changes: Simulation(Config(**(TINY | {"method": method} | changes)))
+    return lambda method="sapefl", **changes: Simulation(assemble(Config(**(TINY | {"method": method} | changes))))
 
 
 @pytest.fixture
@@ -114,7 +116,7 @@ def test_every_field_that_leaves_is_paid_for_in_its_round(
     simulation = private(method, options=options)
     releases = ALGORITHMS[method].releases
     assert not isinstance(releases, NotPrivate)
-    free = set(releases(simulation._options, 1).free)
+    free = set(releases(simulation.assembly.blueprint.options, 1).free)
     simulation.run()
     assert bool(uploads) == (method != "local")
     for upload in uploads:
@@ -168,7 +170,7 @@ def test_what_stays_at_a_site_is_not_noised(private: Callable[..., Simulation]) 
     """Local-only sends nothing: the same models, and nothing spent."""
     noisy, plain = private("local"), private("local", dp_epsilon=None, dp_delta=None)
     result, _ = noisy.run(), plain.run()
-    assert torch.equal(noisy._sites.state["theta_personal"], plain._sites.state["theta_personal"])
+    assert torch.equal(noisy.assembly.sites.state["theta_personal"], plain.assembly.sites.state["theta_personal"])
     assert result.summary()["privacy"]["epsilon_max"] == 0
 
 
@@ -180,7 +182,7 @@ def test_a_method_without_a_private_form_refuses_with_its_reason(
     private: Callable[..., Simulation], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     unpaid = replace(ALGORITHMS["fedavg"], releases=NotPrivate("it reads records nobody accounts for."))
-    monkeypatch.setattr(simulator, "find_algorithm", lambda _: unpaid)
+    monkeypatch.setattr(assembly, "configured", lambda *_: (unpaid, NoOptions()))
     with pytest.raises(BadInput, match="has no differentially private form: it reads records nobody accounts for"):
         private("fedavg")
 
@@ -191,7 +193,10 @@ def test_sites_invited_more_often_than_they_planned_sit_out_and_the_run_goes_on(
     """One of three sites a round: each plans for two of four rounds, and the dice do not know that."""
     simulation = private("fedavg", rounds=4, participation=0.3)
     result = simulation.run()
-    invited = [[simulation._study.sites[c] for c in simulation._study.cohort(r)] for r in range(4)]
+    invited = [
+        [simulation.assembly.blueprint.study.sites[c] for c in simulation.assembly.blueprint.study.cohort(r)]
+        for r in range(4)
+    ]
     expected = [
         (name, r) for r, names in enumerate(invited) for name in names if sum(name in i for i in invited[:r]) >= 2
     ]
@@ -257,12 +262,12 @@ def test_a_stopped_run_resumes_to_the_same_numbers_and_the_same_epsilon(tmp_path
     config = Config(**(TINY | {"method": "fedavg", "rounds": 4, "participation": 0.3}))
     whole = simulate(config).summary()
 
-    def stop(record: Any) -> None:
-        if record.round_index == 0:
+    def stop(event: RunEvent) -> None:
+        if isinstance(event, RoundClosed):
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        simulate(config, tmp_path / "run", stop)
+        simulate(config, tmp_path / "run", observers=[stop])
     assert whole["privacy"]["stopped"]
     again = resume(tmp_path / "run").summary()
     assert again["privacy"] == whole["privacy"]
@@ -306,7 +311,7 @@ def test_similarities_are_means_over_all_rows_of_unequal_sites(
 ) -> None:
     """In blocks of rows or in one piece, and equal to the plain mean of cosines a record."""
     simulation = private(kappa=1.0, batch_size=1)
-    sites = simulation._sites
+    sites = simulation.assembly.sites
     group_model = sites._trainer.model
     order = next(iter(sites.groups(range(3), 3)))
     models = torch.stack([group_model.initial(np.random.default_rng(j)) for j in range(4)])
@@ -329,8 +334,10 @@ def test_a_refined_model_stays_at_its_site_and_costs_nothing(private: Callable[.
     paper, refined = private(), private(options={"refine_epochs": 2})
     results = [simulation.run() for simulation in (paper, refined)]
     assert torch.equal(paper._theta_global, refined._theta_global)
-    assert torch.equal(paper._sites.state["theta_personal"], refined._sites.state["theta_personal"])
-    assert events_of(paper, paper._study.sites[0]) == events_of(refined, refined._study.sites[0])
+    assert torch.equal(paper.assembly.sites.state["theta_personal"], refined.assembly.sites.state["theta_personal"])
+    assert events_of(paper, paper.assembly.blueprint.study.sites[0]) == events_of(
+        refined, refined.assembly.blueprint.study.sites[0]
+    )
     assert results[0].accuracy != results[1].accuracy
 
 
@@ -357,12 +364,12 @@ def test_a_private_study_prepares_rows_by_public_ranges_unless_told_otherwise(
     config = Config(**fields, data_dir=tmp_path)
     if told:
         with pytest.warns(PrivacyWarning, match="Not covered: rows are prepared with means.*ranges=FILE.toml"):
-            study = Simulation(config)
+            study = Simulation(assemble(config))
     else:
-        study = Simulation(config)
+        study = Simulation(assemble(config))
     summary = study.run().summary()["privacy"]
     assert study.config.data_options == {"standardise": "site" if told else "public"}
     assert summary["preparation_covered"] == (not told)
     assert ("Not covered" in summary["notes"][-1]) == bool(told)
-    plain = Simulation(config.model_copy(update={"dp_epsilon": None, "dp_delta": None}))
-    assert plain._federation.learned
+    plain = Simulation(assemble(config.model_copy(update={"dp_epsilon": None, "dp_delta": None})))
+    assert plain.assembly.federation.learned

@@ -1,17 +1,21 @@
 """The live page over a real socket: what it answers, what it refuses, and a browser that sees a round arrive."""
 
-import json
-import shutil
 import socket
 import threading
 from contextlib import closing
+from dataclasses import replace
 from html import unescape
 from http.client import HTTPConnection
 from urllib.parse import urlsplit
 
 import pytest
 
+from secure_sapefl.config import Config
+from secure_sapefl.engine.events import RoundClosed, RunBegun, RunEnded
+from secure_sapefl.engine.result import Result
+from secure_sapefl.engine.simulator import simulate
 from secure_sapefl.errors import BadInput
+from secure_sapefl.protocol.study import Study
 from secure_sapefl.report import live, view
 from secure_sapefl.report.live import RunSource, serve, serve_live
 from secure_sapefl.report.page import LiveStatus, render_page
@@ -28,7 +32,7 @@ FACTS = {
     "protection": "ckks",
     "device": "cpu",
     "versions": {"secure-sapefl": "0"},
-    "parameters": 100,
+    "rounds": 2,
 }
 
 
@@ -170,50 +174,48 @@ def test_a_failure_inside_is_not_delayed(source, monkeypatch):
 
 
 @pytest.fixture
-def growing(make_folder, tmp_path):
-    """A folder as a run leaves it before its first round; call it to let a round be written, or the summary."""
-    whole = make_folder(rounds=2)
-    folder = tmp_path / "growing"
-    folder.mkdir()
-    shutil.copy(whole / "config.toml", folder)
-    lines = (whole / "rounds.jsonl").read_text().splitlines(keepends=True)
+def growing(make_run):
+    """A run that has not begun; call it to let it begin, close a round, or end."""
+    whole, source = make_run(rounds=2), RunSource("growing")
+    so_far = Result(facts=FACTS, parameters=100, rounds=())
+    study = Study(name="s", sites=("Anna", "Bert", "Cleo"), participation=1.0, seed=0, parameters=100, max_score=1.0)
+    coming = [
+        RunBegun(config=whole.config, study=study, so_far=so_far),
+        *(RoundClosed(record=record, similarity_matrix=[]) for record in whole.rounds),
+        RunEnded(result=replace(so_far, rounds=whole.rounds)),
+    ]
 
     def grow():
-        if lines:
-            with (folder / "rounds.jsonl").open("a") as file:
-                file.write(lines.pop(0))
-        else:
-            shutil.copy(whole / "summary.json", folder)
+        source.hear(coming.pop(0))
 
-    grow.folder = folder
+    grow.source = source
     return grow
 
 
 def test_a_run_is_followed_from_nothing_to_its_end(growing, monkeypatch):
     monkeypatch.setattr(view, "to_svg", lambda chart, prefix: "<svg></svg>")
-    source = RunSource(growing.folder, FACTS, 2)
+    source = growing.source
     revisions, pages = [source.revision()], [source.page()]
-    for _ in range(3):
+    for _ in range(4):
         growing()
         revisions.append(source.revision())
         pages.append(source.page())
-    assert len(set(revisions)) == 4
-    sentences = ["Round 0 of 2 is done.", "Round 1 of 2 is done.", "Round 2 of 2 is done.", "The run is over."]
+    assert len(set(revisions)) == 5
+    rounds = [f"Round {done} of 2 is done." for done in range(3)]
+    sentences = ["The run is being prepared.", *rounds, "The run is over."]
     for sentence, revision, page in zip(sentences, revisions, pages, strict=True):
         assert f'data-revision="{revision}">{sentence}</p>' in page
-    assert "Numbers appear here" in pages[0]
-    assert "Numbers appear here" not in pages[1]
-    assert [source.over, "<noscript>" in pages[2], "<noscript>" in pages[3]] == [True, True, False]
+    assert ["Numbers appear here" in page for page in pages] == [True, True, False, False, False]
+    assert [source.over, "<noscript>" in pages[3], "<noscript>" in pages[4]] == [True, True, False]
 
 
 def test_a_page_is_drawn_once_a_round(growing, monkeypatch):
     drawn = []
     monkeypatch.setattr(live, "render_page", lambda runs, status, title: drawn.append(status.revision) or "page")
-    source = RunSource(growing.folder, FACTS, 2)
     for _ in range(3):
-        source.page()
+        growing.source.page()
     growing()
-    source.page()
+    growing.source.page()
     assert len(drawn) == 2
 
 
@@ -229,12 +231,12 @@ def test_a_finished_page_asks_nobody_anything(make_run):
 @pytest.mark.slow
 def test_a_browser_sees_rounds_arrive(growing, browse):
     """Virtual time: the page's seconds pass as fast as its requests are answered."""
-    source = RunSource(growing.folder, FACTS, 2)
+    source = growing.source
     ask, asked = source.revision, []
 
     def revision():
         asked.append(1)
-        if len(asked) in (3, 6, 9):
+        if len(asked) in (3, 6, 9, 12):
             growing()
         return ask()
 
@@ -249,6 +251,7 @@ def test_a_browser_sees_rounds_arrive(growing, browse):
 @pytest.mark.slow
 def test_what_a_reader_chose_survives_an_update(growing, browse, monkeypatch):
     """Sorted, filtered and opened by hand, then a round arrives."""
+    growing()
     growing()
     chosen = """<script>
         const headers = document.querySelectorAll("#run-1-sites th button");
@@ -266,7 +269,7 @@ def test_what_a_reader_chose_survives_an_update(growing, browse, monkeypatch):
         return html.replace("</body>", chosen) if len(runs[0].rounds) == 1 else html
 
     monkeypatch.setattr(live, "render_page", lifted)
-    source = RunSource(growing.folder, FACTS, 2)
+    source = growing.source
     ask, asked = source.revision, []
 
     def revision():
@@ -285,11 +288,9 @@ def test_what_a_reader_chose_survives_an_update(growing, browse, monkeypatch):
 
 
 @pytest.mark.usefixtures("no_waiting")
-def test_the_address_is_yielded(growing):
-    with serve_live(growing.folder, FACTS, 2) as address:
-        assert request(address, "/revision")[1] == "0"
-
-
-def test_facts_are_what_a_summary_holds(make_folder):
-    summary = json.loads((make_folder() / "summary.json").read_text())
-    assert FACTS.keys() - {"client_rows"} <= summary.keys()
+def test_an_address_and_an_observer_are_yielded():
+    config = Config(clients=3, rounds=1, rows=120, local_epochs=1, workers=0, protection="plaintext")
+    with serve_live("mine") as (address, observer):
+        before = request(address, "/revision")[1]
+        simulate(config, observers=[observer])
+        assert (before, request(address, "/revision")[1]) == ("preparing", "1-over")

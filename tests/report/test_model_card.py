@@ -5,7 +5,8 @@ import re
 import pytest
 
 from secure_sapefl.config import Config
-from secure_sapefl.engine.simulator import federation_of, simulate
+from secure_sapefl.engine.assembly import federation_of
+from secure_sapefl.engine.simulator import simulate
 from secure_sapefl.report.interval import wilson
 from secure_sapefl.report.model_card import model_card, rows_tested
 from secure_sapefl.report.run import load_run

@@ -1,13 +1,10 @@
 """Replayed ledgers: what a run spent, release by release, and silence where the replay does not fit the record."""
 
 import math
-from types import SimpleNamespace
 
 import pytest
 
-from secure_sapefl.algorithms.releases import NO_PRIVATE_FORM
 from secure_sapefl.config import Config
-from secure_sapefl.report import spending
 from secure_sapefl.report.budget import budget_of
 from secure_sapefl.report.spending import by_release, replay
 
@@ -60,11 +57,6 @@ def test_a_run_without_a_budget_has_none(make_run):
 def test_a_method_that_releases_nothing_spends_nothing():
     privacy = replay(Config(method="local", clients=3, **TERMS), ROWS, 2)
     assert [site.ledger.events for site in privacy.sites] == [(), (), ()]
-
-
-def test_a_method_without_a_private_form_has_no_replay(monkeypatch):
-    monkeypatch.setattr(spending, "find_algorithm", lambda _: SimpleNamespace(releases=NO_PRIVATE_FORM))
-    assert replay(Config(method="perfedavg", clients=3, **TERMS), ROWS, 2) is None
 
 
 def test_more_rounds_spend_more():

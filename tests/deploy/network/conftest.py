@@ -79,7 +79,7 @@ class World:
             self.state.__exit__()
         self.state = ServerState(self.folder / "server", self.file.digest)
         self.server = Coordinator(
-            self.file, self.terms.protocol, self.terms.params, self.coordinator_identity, self.state, self.clock
+            self.file, self.terms.blueprint.study, self.terms.params, self.coordinator_identity, self.state, self.clock
         )
         return self.server
 

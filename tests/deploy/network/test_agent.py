@@ -162,7 +162,7 @@ def resigned(deployed: Any, letter: tuple[bytes, ...], **changes: Any) -> tuple[
 def test_a_coordinator_cannot_invite_whom_the_seed_did_not_draw(world: World) -> None:
     deployed = world(participation=0.75)
     deployed.start_all()
-    absent = next(c for c in range(4) if c not in deployed.terms.protocol.cohort(0))
+    absent = next(c for c in range(4) if c not in deployed.terms.blueprint.study.cohort(0))
     name = deployed.file.sites[absent]
     letter = ToSite(site=name, round_index=0, nonce="n", invitation=deployed.server._server.invitation(name))
     parts = write_to_site(letter, deployed.coordinator_identity, deployed.file.wire_name)
@@ -209,8 +209,8 @@ def test_a_sum_that_is_one_sites_ciphertext_is_rejected_and_ends_that_sites_part
                 deployed.terms.params,
                 study=deployed.file.wire_name,
                 round_index=0,
-                length=deployed.terms.protocol.parameters,
-                max_score=deployed.terms.protocol.max_score,
+                length=deployed.terms.blueprint.study.parameters,
+                max_score=deployed.terms.blueprint.study.max_score,
             )
             genuine(alone, frame, score, sender=sender)
             single["payload"] = honest(alone).payload

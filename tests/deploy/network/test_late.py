@@ -77,7 +77,7 @@ def test_that_model_leans_on_peers_and_fits_the_sites_own_rows(world: World) -> 
     rows = deployed.rows["west"].train
     x, y = torch.from_numpy(rows.X)[None], torch.from_numpy(rows.y)
     own, common = (
-        torch.nn.functional.cross_entropy(deployed.terms.model.outputs(theta, x)[0], y)
+        torch.nn.functional.cross_entropy(deployed.terms.blueprint.model.outputs(theta, x)[0], y)
         for theta in (with_peers, agent.state.theta_global[None])
     )
     assert own < common
@@ -138,7 +138,7 @@ def test_mid_study_a_site_begins_at_the_global_model_and_takes_part(world: World
 def test_one_that_is_drawn_late_begins_where_a_simulated_one_does(world: World, starts: list[torch.Tensor]) -> None:
     deployed = world(participation=0.75)
     deployed.start_all()
-    protocol = deployed.terms.protocol
+    protocol = deployed.terms.blueprint.study
     place = next(c for c in range(4) if c not in protocol.cohort(0) and c in protocol.cohort(1))
     agent = deployed.agents[deployed.file.sites[place]]
     deployed.run(until=closed(1))

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from secure_sapefl.engine.assembly import assemble
 from secure_sapefl.engine.simulator import Simulation
 from secure_sapefl.study.settings import PrivacyTerms
 
@@ -27,11 +28,11 @@ def test_personal_and_global_models_equal_the_simulators(
     deployed.start_all()
     deployed.run()
     config = deployed.file.config().model_copy(update={"workers": 0})
-    simulation = Simulation(config, deployed.federation())
+    simulation = Simulation(assemble(config, deployed.federation()))
     simulation.run()
     for number, name in enumerate(deployed.file.sites):
         agent = deployed.agents[name]
         assert agent.state.absorbed == deployed.file.rounds - 1
         np.testing.assert_allclose(agent.state.theta_global, simulation._theta_global, atol=2e-5)
-        for key, values in simulation._sites.state.items():
+        for key, values in simulation.assembly.sites.state.items():
             np.testing.assert_allclose(agent.state.own[key][0], values[number], atol=2e-5)

@@ -36,7 +36,7 @@ def peak_bytes(sites: int, folder: Path) -> tuple[int, int]:
         data=TableSchema(label="y", classes=("no", "yes"), features=features).model_dump(),
     )
     terms = StudyTerms.of(file)
-    key, length = CohortKey.generate(terms.params), terms.protocol.parameters
+    key, length = CohortKey.generate(terms.params), terms.blueprint.study.parameters
     vector = np.full(length, 0.5, dtype=np.float32)
 
     def answer(site: str, parts: Parts) -> Parts:
@@ -61,7 +61,7 @@ def peak_bytes(sites: int, folder: Path) -> tuple[int, int]:
     tracemalloc.start()  # counts the one site that answers too, which is the same for few sites and for many
     try:
         with ServerState(folder, file.digest) as state:
-            server = Coordinator(file, terms.protocol, terms.params, coordinator, state)
+            server = Coordinator(file, terms.blueprint.study, terms.params, coordinator, state)
             while not server.finished:
                 for node, site in enumerate(file.sites):
                     parts = server.next_letter(node)

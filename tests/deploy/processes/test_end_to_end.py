@@ -16,6 +16,7 @@ import torch
 from secure_sapefl.data.datasets.heart import HOSPITALS, PUBLIC
 from secure_sapefl.data.fetch import no_progress
 from secure_sapefl.data.load import load_table
+from secure_sapefl.engine.assembly import assemble
 from secure_sapefl.engine.simulator import Simulation
 from secure_sapefl.site.data import federation, load_site
 from secure_sapefl.site.state import SiteState
@@ -71,13 +72,15 @@ def test_four_hospitals_end_where_the_simulator_ends(deploy: Callable[..., Any],
     assert status["closed"] == ROUNDS
     assert all(site["absorbed"] == ROUNDS for site in status["sites"])
 
-    simulation = Simulation(study.file.config().model_copy(update={"workers": 0}), federation(study.file, files))
+    simulation = Simulation(
+        assemble(study.file.config().model_copy(update={"workers": 0}), federation(study.file, files))
+    )
     simulation.run()
     worst = 0.0
     for place, site in enumerate(study.file.sites):
         home = study.home(site)
         state = SiteState.load(home.state_path(study.file.digest), study=study.file.digest, site=site)
-        for name, simulated in simulation._sites.state.items():
+        for name, simulated in simulation.assembly.sites.state.items():
             worst = max(worst, float((state.own[name][0] - simulated[place]).abs().max()))
         worst = max(worst, float((state.theta_global - simulation._theta_global).abs().max()))
         sent = study.events(site, "sent")

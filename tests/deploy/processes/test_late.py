@@ -16,6 +16,7 @@ from torch import Tensor
 
 from secure_sapefl.config import read_toml
 from secure_sapefl.data.datasets.heart import HOSPITALS
+from secure_sapefl.engine.assembly import assemble
 from secure_sapefl.engine.simulator import Simulation
 from secure_sapefl.metrics import Scores
 from secure_sapefl.site.data import federation, load_site
@@ -63,7 +64,7 @@ def told(name: str, scores: Scores, place: int = 0) -> None:
 
 def simulated(study: Any, files: dict[str, Path], method: str) -> Scores:
     config = study.file.config().model_copy(update={"workers": 0, "method": method})
-    result = Simulation(config, federation(study.file, files)).run()
+    result = Simulation(assemble(config, federation(study.file, files))).run()
     return Scores(result.accuracy, result.auc)
 
 
@@ -74,7 +75,7 @@ def ended(study: Any, files: dict[str, Path], when: str) -> tuple[SiteState, Ten
     own = personal_model(terms, own_sites(terms, rows), state)
     place = study.file.index(LATE)
     for name, theta in ((f"{when}, own model", own), (f"{when}, global model", state.theta_global)):
-        logits = terms.model.outputs(theta[None], torch.from_numpy(rows.test.X)[None])[0].numpy()
+        logits = terms.blueprint.model.outputs(theta[None], torch.from_numpy(rows.test.X)[None])[0].numpy()
         told(name, Scores.of([(logits, rows.test.y)]))
     told("alone", simulated(study, files, "local"), place)
     told("from the start", simulated(study, files, "sapefl"), place)

@@ -1,0 +1,130 @@
+"""Where a simulated study is put together from its configuration: data, method, model, sites, privacy, protection.
+
+Whoever needs a part of a study asks here (a deployed one for its blueprint and its own site's half), so that a
+simulation, its late sites, its audit and its predictions cannot differ in how they were built.
+"""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import torch
+
+from secure_sapefl.algorithms.registry import configured
+from secure_sapefl.config import Config
+from secure_sapefl.data import Federation, Progress, build_federation, no_progress, private_options
+from secure_sapefl.engine.device import group_size, resolve_device
+from secure_sapefl.engine.privacy import Privacy, privacy_for, warn_of_preparation
+from secure_sapefl.engine.protection import Protection, protection_for
+from secure_sapefl.engine.result import versions
+from secure_sapefl.engine.sites import Sites
+from secure_sapefl.errors import BadInput
+from secure_sapefl.protocol.blueprint import Blueprint
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Assembly:
+    """A study whose sites are ready to train. Nothing is opened yet that others may hold, such as a ledger."""
+
+    blueprint: Blueprint
+    federation: Federation  # the sites that train
+    late: Federation | None  # those that come after the last round
+    device: torch.device
+    sites: Sites
+
+    @property
+    def group_size(self) -> int:
+        """How many sites are trained side by side."""
+        return group_size(self.blueprint.model.parameters, self.device, self.blueprint.config.group_size)
+
+    def protection(self) -> Protection:
+        """With a key of its own, made now."""
+        config, cohort = self.blueprint.config, self.blueprint.study.cohort_size
+        return protection_for(config.protection, self.blueprint.algorithm, cohort, config.workers)
+
+    def privacy(self) -> Privacy:
+        """With the ledgers of its sites, which it holds from now on. Says aloud what their budget does not cover."""
+        learned = self.federation.learned
+        warn_of_preparation(self.blueprint.config, learned=learned)
+        return privacy_for(self.blueprint, self.sites, learned=learned)
+
+    def facts(self) -> dict[str, Any]:
+        """What a summary says of a run before its first round."""
+        config = self.blueprint.config
+        return {
+            "method": config.method,
+            "dataset": config.dataset,
+            "source": self.federation.source,
+            "partition": self.federation.partition,
+            "preparation": self.federation.preparation,
+            "clients": len(self.sites.names),
+            "client_names": list(self.sites.names),
+            "client_rows": list(self.sites.sizes),
+            "rounds": config.rounds,
+            "seed": config.seed,
+            "protection": config.protection,
+            "device": str(self.device),
+            "versions": versions(),
+        }
+
+
+def assemble(config: Config, federation: Federation | None = None) -> Assembly:
+    """The study that ``config`` describes, with the data it names unless a ``federation`` is given."""
+    algorithm, options = configured(config.method, config.options)
+    device = resolve_device(config.device)
+    training, late = divided(federation or federation_of(config), config.late_clients)
+    resolved = {
+        "clients": len(training.clients) + config.late_clients,
+        "options": options.model_dump(mode="json", exclude_none=True),
+        "data_options": data_options_of(config),
+    }
+    blueprint = Blueprint.of(
+        config.model_copy(update=resolved),
+        algorithm,
+        options,
+        name=study_name(config),
+        shape=training.shape,
+        classes=training.classes,
+        sites=[client.name for client in training.clients],
+        largest_site=max(len(client.train) for client in training.clients),
+    )
+    sites = Sites(blueprint, training, device)
+    return Assembly(blueprint=blueprint, federation=training, late=late, device=device, sites=sites)
+
+
+def divided(federation: Federation, late: int) -> tuple[Federation, Federation | None]:
+    """Those who train, and the last ``late`` sites, who come when they are done."""
+    if late == 0:
+        return federation, None
+    count = len(federation.clients)
+    if late >= count:
+        raise BadInput(f"--late-clients is {late} and there are {count} sites: at least one has to train before them.")
+    now, then = federation.clients[:-late], federation.clients[-late:]
+    return replace(federation, clients=now), replace(federation, clients=then)
+
+
+def study_name(config: Config) -> str:
+    """Of a simulated study, as its messages and ledgers have it."""
+    return f"{config.method}-{config.seed}"
+
+
+def data_options_of(config: Config) -> dict[str, Any]:
+    """A private study prepares rows without learning from them where the dataset knows how, unless told otherwise."""
+    return {**({} if config.dp_epsilon is None else private_options(config.dataset)), **config.data_options}
+
+
+def federation_of(config: Config, progress: Progress = no_progress) -> Federation:
+    """The clients a configuration asks for; ``progress`` hears of a download, should one be needed."""
+    return build_federation(
+        config.dataset,
+        clients=config.clients,
+        partition=config.partition,
+        kappa=config.kappa,
+        seed=config.seed,
+        data_dir=config.data_dir,
+        options=data_options_of(config),
+        label=config.label,
+        group=config.group,
+        rows=config.rows,
+        clusters=config.clusters,
+        progress=progress,
+    )
