@@ -74,6 +74,11 @@ class _Round:
         self._parts: dict[str, ClaimedPart] = {}
         self._seen: set[str] = set()
 
+    @property
+    def weights(self) -> dict[str, int]:
+        """Of those in the sum so far."""
+        return {part.sender: part.weight for part in self._parts.values()}
+
     def finish(self) -> Aggregate:
         """The sum of all that came. With nothing of positive weight it says ``unchanged``."""
         return Aggregate(occasion=self._occasion, claim=Claim(tuple(self._parts.values())), payload=self._sum.payload())

@@ -13,15 +13,16 @@ import logging
 import secrets
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import replace
 from functools import partial
 from typing import Any, Final
 
 from sapefl_crypto import Aggregator, Parameters
 from sapefl_crypto.errors import FrameRejected
 from sapefl_crypto.identity import SiteIdentity
-from secure_sapefl.coordinator.standing import HERE, SILENT, UNHEARD, ClosedRound, Standing
+from secure_sapefl.coordinator.standing import HERE, SILENT, UNHEARD, ClosedRound, Node, OpenRound, Standing
 from secure_sapefl.coordinator.state import ServerState
+from secure_sapefl.coordinator.verdicts import Verdicts
 from secure_sapefl.protocol.codec import Adder
 from secure_sapefl.protocol.messages import RoundOutcome, SiteId
 from secure_sapefl.protocol.server import Server
@@ -33,32 +34,6 @@ from secure_sapefl.transport.wire import ToServer, ToSite, read_to_server, write
 _log = logging.getLogger(__name__)
 _BUNDLE_BYTES: Final = 64 << 20  # outcomes in one letter, unless a single one is larger
 _LONGEST_PAUSE: Final = 15.0
-
-
-@dataclass(slots=True)
-class _Node:
-    """An address of the transport. ``nonce`` is that of the letter on its way, and ``told`` whether that says that the
-    study is over; ``rest_until`` spares a silent node."""
-
-    site: SiteId | None = None
-    nonce: str | None = None
-    told: bool = False
-    rest_until: float = 0.0
-    failures: int = 0
-
-
-@dataclass(slots=True)
-class _OpenRound:
-    index: int
-    cohort: tuple[SiteId, ...]
-    opened: float
-    deadline: float
-    answered: set[SiteId] = field(default_factory=set)
-    warned: bool = False
-
-    @property
-    def waiting(self) -> list[SiteId]:
-        return [site for site in self.cohort if site not in self.answered]
 
 
 class Coordinator:
@@ -73,9 +48,10 @@ class Coordinator:
     ) -> None:
         self._file, self._identity, self._state, self._clock = file, identity, state, clock
         self._server = Server(study, partial(_adder, params, study), state.models, state.new_shelf)
-        self._nodes: dict[int, _Node] = {}
+        self._nodes: dict[int, Node] = {}
         self.sites = {site: Standing() for site in file.sites}
-        self._open: _OpenRound | None = None
+        self._verdicts = Verdicts(state.folder / "verdicts.json", file)
+        self._open: OpenRound | None = None
         self._ended: float | None = None
         self.advance()
 
@@ -96,7 +72,7 @@ class Coordinator:
 
     def next_letter(self, node: int) -> Parts | None:
         """What to send to a node now; None where there is nothing to say, or it has not answered yet."""
-        at = self._nodes.setdefault(node, _Node())
+        at = self._nodes.setdefault(node, Node())
         if at.nonce is not None or self._clock() < at.rest_until:
             return None
         letter = self._question() if at.site is None else self._letter_for(at.site)
@@ -113,6 +89,8 @@ class Coordinator:
 
     def _letter_for(self, site: SiteId) -> ToSite | None:
         standing, invitation = self.sites[site], None
+        if standing.halted:
+            return self._question_to_halted(site, standing)
         outcomes = self._missing(standing.absorbed)
         up_to_date = standing.absorbed + len(outcomes) == self.round_index
         over = self._ended is not None and up_to_date and not standing.released
@@ -130,6 +108,12 @@ class Coordinator:
             invitation=invitation,
             over=over,
         )
+
+    def _question_to_halted(self, site: SiteId, standing: Standing) -> ToSite | None:
+        """Now and then, whether its owner has said to go on; until then it takes in nothing."""
+        if standing.heard is not None and self._clock() < standing.heard + _LONGEST_PAUSE:
+            return None
+        return ToSite(site=site, round_index=self.round_index, nonce=secrets.token_hex(16))
 
     def _missing(self, absorbed: int) -> tuple[RoundOutcome, ...]:
         """The next outcomes a site lacks, as many as make a letter of bearable size."""
@@ -161,7 +145,7 @@ class Coordinator:
         self._note(letter, sum(map(len, parts)), told=at.told)
         self.advance()
 
-    def _pause(self, at: _Node, reason: str, node: int) -> None:
+    def _pause(self, at: Node, reason: str, node: int) -> None:
         at.failures += 1
         at.rest_until = self._clock() + min(2.0 ** (at.failures - 1), _LONGEST_PAUSE)
         if at.site is not None:
@@ -174,9 +158,15 @@ class Coordinator:
         standing.heard, standing.rejected = self._clock(), letter.rejected
         standing.bytes_up += size
         standing.absorbed, standing.untrained = min(letter.absorbed, self.round_index), letter.untrained
+        standing.halted = letter.halted
         standing.released = told and standing.absorbed == self._file.rounds
         if standing.answer in (UNHEARD, SILENT):
             standing.answer = HERE
+        if self._verdicts.hear(letter):
+            self._leave_out_suspects()
+        if letter.halted:
+            standing.answer = f"halted: {letter.declined}"
+            return
         current = self._open
         if current is None or letter.round_index != current.index or letter.site not in current.waiting:
             return
@@ -187,7 +177,7 @@ class Coordinator:
             self._server.refuse(letter.site, letter.declined)
             self._answered(current, letter.site, f"declined: {letter.declined}")
 
-    def _answered(self, current: _OpenRound, site: SiteId, how: str) -> None:
+    def _answered(self, current: OpenRound, site: SiteId, how: str) -> None:
         current.answered.add(site)
         self.sites[site].answer = how
         _log.info("answered", extra={"site": site, "round": current.index, "answer": how})
@@ -197,44 +187,81 @@ class Coordinator:
     def advance(self) -> None:
         """Close the open round if it is time to, and open the next one."""
         if self._open is not None and self._due(self._open):
-            self._close(self._open)
+            self._close_or_begin_anew(self._open)
         if self._open is None and self.round_index < self._file.rounds:
-            index, now = self.round_index, self._clock()
-            self._open = _OpenRound(index, self._server.begin_round(index), now, now + self._file.round_deadline)
-            _log.info("round opened", extra={"round": index, "cohort": list(self._open.cohort)})
+            self._open = self._begin(self.round_index)
         if self._open is None and self._ended is None:
             self._ended = self._clock()
             _log.info("all rounds closed", extra={"round": self.round_index})
 
-    def _due(self, current: _OpenRound) -> bool:
-        if not current.waiting:
-            return True
-        if self._clock() < current.deadline:
-            return False
+    def _begin(self, index: int, too_light: tuple[SiteId, ...] = ()) -> OpenRound:
+        left_out, now = self._verdicts.to_leave_out(self._server.planned(index)), self._clock()
+        cohort = self._server.begin_round(index, (*left_out, *too_light))
+        _log.info("round opened", extra={"round": index, "cohort": list(cohort)})
+        for site in left_out:
+            self.sites[site].answer = self._verdicts.reason(site)
+            _log.error(self.sites[site].answer, extra={"round": index, "site": site})
+        return OpenRound(index, cohort, now, now + self._file.round_deadline, left_out, too_light)
+
+    def _leave_out_suspects(self) -> None:
+        """The open round would be spoilt like the last one. No sum of it went out: it is begun anew without some."""
+        current = self._open
+        if current is not None and self._verdicts.to_leave_out(self._server.planned(current.index)) != current.left_out:
+            self._open = self._begin(current.index)
+
+    def _due(self, current: OpenRound) -> bool:
+        """With too few updates a round stays open as long as somebody may still bring one: a late site, or a halted one
+        whose owner has not decided. A round that nobody can join any more ends without a sum."""
         enough = len(self._server.contributors) >= self._file.min_cohort
-        if not (enough or current.warned):
+        waiting_for_owners = all(self.sites[site].halted for site in current.waiting)
+        if not current.waiting or (enough and (waiting_for_owners or self._clock() >= current.deadline)):
+            return True
+        if not current.warned and (waiting_for_owners or self._clock() >= current.deadline):
             current.warned = True
+            why = "the others are halted" if waiting_for_owners else "the deadline has passed"
             _log.warning(
-                f"the deadline has passed and fewer than {self._file.min_cohort} sites have sent; the round stays open",
+                f"{why} and fewer than {self._file.min_cohort} sites have sent; the round stays open",
                 extra={"round": current.index, "waiting": current.waiting},
             )
-        return enough
+        return False
 
-    def _close(self, current: _OpenRound) -> None:
+    def _close_or_begin_anew(self, current: OpenRound) -> None:
+        """Sites would not use a sum of very unequal weights. It has not gone out: rather one without the lightest."""
+        light = self._server.too_light
+        if light and len(self._server.contributors) - len(light) >= self._file.min_cohort:
+            self._open = self._begin(current.index, (*current.too_light, *light))
+        else:
+            self._close(current)
+
+    def _close(self, current: OpenRound) -> None:
         """A sum of too few sites would show them to each other: then the round ends without one."""
         contributors, least = self._server.contributors, self._file.min_cohort
         for site in current.waiting:
-            self._server.refuse(site, "did not answer before the round's deadline.")
-            self.sites[site].answer = "late"
+            self._miss(site)
+        for site in current.left_out:
+            self._server.refuse(site, self._verdicts.reason(site))
+        for site in current.too_light:
+            self._server.refuse(site, "its score is next to nothing beside the others'; no site would use the sum.")
         if len(contributors) >= least:
             outcome = self._server.close_round()
         else:
             outcome = self._server.skip_round(f"{len(contributors)} sites sent an update, the study asks for {least}.")
+        if current.left_out:
+            reports = self._verdicts.reports_on(current.left_out)
+            outcome = replace(outcome, left_out=current.left_out, reports=reports)
         seconds = self._clock() - current.opened
         how = ClosedRound(sent=len(contributors), seconds=seconds, left_out=outcome.refusals)
+        self._verdicts.published(outcome)
         self._state.close_round(outcome, how)
         self._open = None
         _log.info("round closed", extra={"round": current.index, "contributors": list(contributors)})
+
+    def _miss(self, site: SiteId) -> None:
+        if self.sites[site].halted:
+            self._server.refuse(site, self.sites[site].answer)
+        else:
+            self._server.refuse(site, "did not answer before the round's deadline.")
+            self.sites[site].answer = "late"
 
     # telling people
 

@@ -1,13 +1,41 @@
-"""What the server knows of sites and rounds while a study runs, and how it tells people."""
+"""What the server knows of nodes, sites and rounds while a study runs, and how it tells people."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final
 
-from secure_sapefl.protocol.messages import Refusal
+from secure_sapefl.protocol.messages import Refusal, SiteId
 
 UNHEARD: Final = "not heard of yet"
 SILENT: Final = "silent"
 HERE: Final = "here"
+
+
+@dataclass(slots=True)
+class Node:
+    """An address of the transport. ``nonce`` is that of the letter on its way, and ``told`` whether that says that the
+    study is over; ``rest_until`` spares a silent node."""
+
+    site: SiteId | None = None
+    nonce: str | None = None
+    told: bool = False
+    rest_until: float = 0.0
+    failures: int = 0
+
+
+@dataclass(slots=True)
+class OpenRound:
+    index: int
+    cohort: tuple[SiteId, ...]
+    opened: float
+    deadline: float
+    left_out: tuple[SiteId, ...]  # suspects
+    too_light: tuple[SiteId, ...] = ()
+    answered: set[SiteId] = field(default_factory=set)
+    warned: bool = False
+
+    @property
+    def waiting(self) -> list[SiteId]:
+        return [site for site in self.cohort if site not in self.answered]
 
 
 @dataclass(slots=True)
@@ -18,6 +46,7 @@ class Standing:
     untrained: bool = False  # keeps a model of its own that no round has trained yet
     released: bool = False  # has everything, and was told that the study is over
     rejected: str | None = None  # the last aggregate it would not use
+    halted: bool = False  # takes part no more, until its owner says otherwise
     bytes_up: int = 0
     bytes_down: int = 0
 

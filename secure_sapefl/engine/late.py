@@ -105,9 +105,10 @@ class LateSites:
     def _invitations(self, relayed: Mapping[SiteId, SealedModel]) -> list[Invitation]:
         """As the server would address them: a late site stands behind the study's roster."""
         roster = self._study.sites
-        candidates = tuple(c for c, name in enumerate(roster) if name in relayed)
         return [
-            invitation_to(name, place, self._round, self._study, candidates, relayed)
+            invitation_to(
+                name, self._round, [roster[c] for c in self._study.late_peers_of(place, self._round)], relayed
+            )
             for place, name in enumerate(self._sites.names, start=len(roster))
         ]
 

@@ -36,4 +36,8 @@ class Adder(Protocol):
 
     def add(self, frame: bytes, score: float, *, sender: str | None = None) -> None: ...
 
+    @property
+    def weights(self) -> dict[str, int]:
+        """Of those in the sum so far."""
+
     def finish(self) -> Sum: ...

@@ -23,7 +23,8 @@ class Invitation:
     """Server to site: take part in this round, with these peers.
 
     ``models`` are the peers' personal models. In the first round nobody has one yet: every peer still stands at the
-    initial weights, which sites derive from the study's seed, and nothing needs to travel.
+    initial weights, which sites derive from the study's seed, and nothing needs to travel. Later, ``peers`` are those
+    of the drawn ones whose models are here.
     """
 
     site: SiteId
@@ -71,6 +72,8 @@ class RoundOutcome:
     aggregate: bytes | None
     weights: tuple[tuple[SiteId, int], ...]
     refusals: tuple[Refusal, ...]
+    left_out: tuple[SiteId, ...] = ()  # as suspects of having spoilt an earlier sum (suspects.py)
+    reports: tuple[bytes, ...] = ()  # the sites' signed words that it was spoilt
 
     @property
     def size(self) -> int:

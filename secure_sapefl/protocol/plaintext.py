@@ -86,8 +86,12 @@ class PlaintextAdder:
         self._weights[owner] = weight
         self._sum += weight * vector.astype(np.float64)
 
+    @property
+    def weights(self) -> dict[str, int]:
+        return {sender: weight for sender, weight in self._weights.items() if weight > 0}
+
     def finish(self) -> PlaintextSum:
-        weights = {sender: weight for sender, weight in self._weights.items() if weight > 0}
+        weights = self.weights
         mean = self._sum / sum(weights.values()) if weights else np.empty(0)
         return PlaintextSum(self._study, self._round, mean.astype(np.float32), weights)
 

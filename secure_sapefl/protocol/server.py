@@ -4,12 +4,12 @@ The class has no method that could decrypt and is given nothing to decrypt with:
 `sapefl_crypto.Aggregator`, which is built from public parameters.
 """
 
-from collections.abc import Callable, Iterable, Mapping, MutableMapping
+from collections.abc import Callable, Collection, Iterable, Mapping, MutableMapping
 
 from sapefl_crypto.errors import FrameRejected
 from secure_sapefl.protocol.codec import Adder
 from secure_sapefl.protocol.messages import Invitation, Refusal, RoundOutcome, RoundUpload, SealedModel, SiteId
-from secure_sapefl.protocol.study import Study
+from secure_sapefl.protocol.study import LARGEST_WEIGHT_RATIO, Study
 
 _SEALED_OVERHEAD = 256  # bytes a sealed model may have beyond its numbers
 
@@ -19,18 +19,19 @@ AdderFactory = Callable[[int], Adder]
 Models = MutableMapping[SiteId, SealedModel]
 
 
+def first_invitation(site: SiteId, drawn: Iterable[SiteId]) -> Invitation:
+    """To the first round, where every peer stands at the initial weights and nothing needs to travel."""
+    return Invitation(site=site, round_index=0, peers=tuple(drawn), models=())
+
+
 def invitation_to(
-    site: SiteId,
-    place: int,
-    round_index: int,
-    study: Study,
-    candidates: tuple[int, ...],
-    models: Mapping[SiteId, SealedModel],
+    site: SiteId, round_index: int, drawn: Iterable[SiteId], models: Mapping[SiteId, SealedModel]
 ) -> Invitation:
-    """With the models of the site's peers, drawn from ``candidates``. ``place`` is its own on the roster, or behind."""
-    peers = tuple(study.sites[j] for j in study.peers_of(place, round_index, candidates))
-    relayed = tuple(models[name] for name in peers if name in models)
-    return Invitation(site=site, round_index=round_index, peers=peers, models=relayed)
+    """With the models of those peers who were drawn and have sent one."""
+    relayed = tuple(models[name] for name in drawn if name in models)
+    return Invitation(
+        site=site, round_index=round_index, peers=tuple(model.sender for model in relayed), models=relayed
+    )
 
 
 class Server:
@@ -50,35 +51,52 @@ class Server:
         """Sample the cohort and address to each of its sites the sealed models of its peers."""
         return tuple(self.invitation(site) for site in self.begin_round(round_index))
 
-    def begin_round(self, round_index: int) -> tuple[SiteId, ...]:
-        """Sample the cohort. Invitations are large; whoever cannot hold all of them asks for one at a time."""
-        self._round, self._cohort = round_index, self._study.cohort(round_index)
+    def planned(self, round_index: int) -> tuple[SiteId, ...]:
+        """Whom the study's seed draws for a round."""
+        return self._named(self._study.cohort(round_index))
+
+    def begin_round(self, round_index: int, left_out: Collection[SiteId] = ()) -> tuple[SiteId, ...]:
+        """Sample the cohort. Invitations are large; whoever cannot hold all of them asks for one at a time.
+
+        ``left_out`` are not invited. A round that is begun anew forgets what came; sites hand in the same again.
+        """
+        self._round = round_index
+        self._cohort = tuple(c for c in self._study.cohort(round_index) if self._study.sites[c] not in left_out)
         self._adder = self._new_adder(round_index)
         self._contributors: list[SiteId] = []
         self._refusals: list[Refusal] = []
         self._arrived = self._new_shelf(round_index)
-        pool = self._cohort if self._study.peers_from == "cohort" else range(len(self._study.sites))
-        self._candidates = self._with_model(pool) if self._models else self._cohort
-        return tuple(self._study.sites[c] for c in self._cohort)
+        return self._named(self._cohort)
 
     def invitation(self, site: SiteId) -> Invitation:
         """For a site of the cohort."""
-        return self._addressed(site, self._round, self._candidates)
+        drawn = self._named(self._study.peers_of(self._place(site), self._round))
+        if self._round == 0:
+            return first_invitation(site, drawn)
+        return invitation_to(site, self._round, drawn, self._models)
 
     def late_invitation(self, site: SiteId, round_index: int) -> Invitation:
-        """For a site that comes after the last round: to one of its own, against whoever left a model."""
-        return self._addressed(site, round_index, self._with_model(range(len(self._study.sites))))
+        """For a site that comes after the last round: to one of its own, against peers who left a model."""
+        drawn = self._named(self._study.late_peers_of(self._place(site), round_index))
+        return invitation_to(site, round_index, drawn, self._models)
 
-    def _with_model(self, places: Iterable[int]) -> tuple[int, ...]:
-        return tuple(c for c in places if self._study.sites[c] in self._models)
+    def _place(self, site: SiteId) -> int:
+        return self._study.sites.index(site)
 
-    def _addressed(self, site: SiteId, round_index: int, candidates: tuple[int, ...]) -> Invitation:
-        return invitation_to(site, self._study.sites.index(site), round_index, self._study, candidates, self._models)
+    def _named(self, places: Iterable[int]) -> tuple[SiteId, ...]:
+        return tuple(self._study.sites[c] for c in places)
 
     @property
     def contributors(self) -> tuple[SiteId, ...]:
         """Whose uploads are in the sum of the open round."""
         return tuple(self._contributors)
+
+    @property
+    def too_light(self) -> tuple[SiteId, ...]:
+        """Who weighs so little beside the heaviest that sites would not use the sum."""
+        weights = self._adder.weights
+        heaviest = max(weights.values(), default=0)
+        return tuple(site for site, weight in weights.items() if weight * LARGEST_WEIGHT_RATIO < heaviest)
 
     def accept(self, upload: RoundUpload) -> bool:
         """Fold one upload in. A bad one is refused by name, and the round goes on without it."""

@@ -1,13 +1,18 @@
 """The terms of a study that server and sites must agree on before the first round."""
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Literal
+from typing import Final, Literal
 
 import numpy as np
 
 from secure_sapefl.protocol.messages import SiteId
 from secure_sapefl.streams import Purpose, stream
+
+LARGEST_WEIGHT_RATIO: Final = 100.0
+"""Between two weights in a sum, for a site whose owner says nothing else. The server keeps to it: whoever is lighter is
+not in the sum, so that one site of next to no weight does not spoil it for all."""
 
 
 def cohort_size(participation: float, sites: int) -> int:
@@ -43,9 +48,21 @@ class Study:
         """The sites sampled for a round, ascending."""
         return draw_cohort(self.seed, self.participation, len(self.sites), round_index)
 
-    def peers_of(self, site: int, round_index: int, candidates: tuple[int, ...]) -> tuple[int, ...]:
-        """Whose models a site is given: the other candidates, or a random ``peers_per_client`` of them."""
-        others = np.array([c for c in candidates if c != site], dtype=np.int64)
+    def peers_of(self, site: int, round_index: int) -> tuple[int, ...]:
+        """Whose models a site may be given: the others of the planned cohort, or ``peers_per_client`` drawn from them.
+
+        It follows from the study alone, so a site can tell a peer that was drawn from one that a server picked. Whose
+        model is not there is missing; nobody takes the place.
+        """
+        from_cohort = self.peers_from == "cohort" or round_index == 0
+        return self._drawn(site, round_index, self.cohort(round_index) if from_cohort else range(len(self.sites)))
+
+    def late_peers_of(self, site: int, round_index: int) -> tuple[int, ...]:
+        """The same for a site that comes after the last round, from the whole roster."""
+        return self._drawn(site, round_index, range(len(self.sites)))
+
+    def _drawn(self, site: int, round_index: int, pool: Iterable[int]) -> tuple[int, ...]:
+        others = np.array([c for c in pool if c != site], dtype=np.int64)
         if self.peers_per_client is None or len(others) <= self.peers_per_client:
             return tuple(int(c) for c in others)
         rng = stream(self.seed, Purpose.CHOOSE_PEERS, round_index=round_index, site=site)

@@ -6,7 +6,7 @@ round: it sends the one on disk, or, where none got that far, makes the one that
 """
 
 import logging
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
@@ -17,6 +17,8 @@ from sapefl_crypto.errors import AggregateRejected, CryptoError, FrameRejected
 from sapefl_crypto.identity import SiteIdentity
 from secure_sapefl.protocol.messages import Invitation, Refusal, RoundOutcome, RoundUpload
 from secure_sapefl.site.diary import Diary, Ledger
+from secure_sapefl.site.invitations import late_not_as_drawn, not_as_drawn
+from secure_sapefl.site.rejections import Rejections
 from secure_sapefl.site.state import SiteState
 from secure_sapefl.site.study_site import StudySite
 from secure_sapefl.storage.files import write_private
@@ -32,7 +34,6 @@ from secure_sapefl.transport.wire import (
 )
 
 _log = logging.getLogger(__name__)
-_OWN_RULES: Final = ("minimum cohort", "effective cohort", "maximum share", "weight ratio")
 _UNFIT: Final = "training gave numbers that the study's parameters do not carry; the site's log says more."
 
 
@@ -50,10 +51,8 @@ class Agent:
     ) -> None:
         self._terms, self._site, self._identity = terms, site, identity
         self._diary = Diary(ledger, study=terms.file.digest, site=site.name, sent_before=sent_before)
-        self._state_path, self._upload_path, self._halted_path = (
-            folder / name for name in ("state.npz", "upload", "halted")
-        )
-        self._rejected: str | None = None
+        self._state_path, self._upload_path = folder / "state.npz", folder / "upload"
+        self._rejections = Rejections(terms.file, identity, folder, site.policy.max_rejected_sums)
         self.state = site.load_state(self._state_path)
 
     def answer(self, parts: Parts) -> Parts:
@@ -63,14 +62,8 @@ class Agent:
         except FrameRejected as error:
             self._diary.refused_letter(str(error))
             raise
-        for outcome in letter.outcomes:
-            if outcome.round_index == self.state.absorbed + 1:
-                self._absorb(outcome)
-        upload = declined = None
-        if letter.over and self.state.absorbed + 1 == self._terms.file.rounds:
-            self._end(letter.invitation)
-        elif letter.invitation is not None:
-            upload, declined = self._respond(letter.invitation)
+        self._catch_up(letter.outcomes)
+        upload, declined = self._act(letter)
         reply = ToServer(
             site=self._site.name,
             round_index=letter.round_index,
@@ -79,7 +72,10 @@ class Agent:
             untrained=self.state.untrained,
             upload=upload,
             declined=declined,
-            rejected=self._rejected,
+            rejected=self._rejections.last,
+            halted=self.halted is not None,
+            reports=self._rejections.reports,
+            unjudged=self._rejections.unjudged,
         )
         return write_to_server(reply, self._identity, self._terms.file.wire_name)
 
@@ -91,6 +87,17 @@ class Agent:
         if letter.invitation is not None and letter.round_index < self.state.absorbed + 1:
             raise FrameRejected(f"{who}: an invitation to a round that is over; perhaps a replay.")
         return letter
+
+    def _act(self, letter: ToSite) -> tuple[RoundUpload | None, str | None]:
+        """An upload, or why there is none. A halted site does nothing but say that it is."""
+        halted = self.halted
+        if halted is not None:
+            return None, halted if letter.invitation is None else self._decline(letter.round_index, halted)
+        if letter.over and self.state.absorbed + 1 == self._terms.file.rounds:
+            self._end(letter.invitation)
+        elif letter.invitation is not None:
+            return self._respond(letter.invitation)
+        return None, None
 
     @property
     def refused_letters(self) -> int:
@@ -104,34 +111,35 @@ class Agent:
 
     # aggregates
 
+    def _catch_up(self, outcomes: Sequence[RoundOutcome]) -> None:
+        """Take in what this site lacks, in order, and not a sum more once it has halted: each would be a verdict."""
+        for outcome in outcomes:
+            if self.halted is None and outcome.round_index == self.state.absorbed + 1:
+                self._absorb(outcome)
+
     def _absorb(self, outcome: RoundOutcome) -> None:
         """Use the aggregate if it holds; otherwise keep the old model, and say so."""
         index, sent = outcome.round_index, self._stored(outcome.round_index)
         try:
+            self._rejections.require_cause(outcome)
             theta = self._site.absorb(self.state, outcome, sent)
         except AggregateRejected as error:
             self._diary.checked(outcome, error)
-            self._reject(index, error)
+            self._rejections.add(outcome, error)
+            _log.error("an aggregate was rejected: %s", error, extra={"round": index, "site": self._site.name})
             theta = self.state.theta_global
         else:
             self._diary.checked(outcome)
         self._keep(replace(self.state, absorbed=index, theta_global=theta))
 
-    def _reject(self, index: int, error: AggregateRejected) -> None:
-        """A sum this site finds too small for its own rules costs it a step. One that is not what the server claims
-        ends its part in the study, until its owner decides otherwise.
-
-        The server is told which check failed. By how much follows from a decryption, which is for key holders only.
-        """
-        self._rejected = f"round {index}: the check of {error.check} failed; the site's ledger says more."
-        _log.error("an aggregate was rejected: %s", error, extra={"round": index, "site": self._site.name})
-        if error.check not in _OWN_RULES:
-            write_private(self._halted_path, self._rejected.encode())
-
     @property
     def halted(self) -> str | None:
         """Why this site takes part no more."""
-        return self._halted_path.read_text() if self._halted_path.exists() else None
+        return self._rejections.halted
+
+    def resume(self) -> None:
+        """The owner goes on. What was missed meanwhile is taken in first, before anything is sent."""
+        self._rejections.resume()
 
     # invitations
 
@@ -144,27 +152,17 @@ class Agent:
         if stored is not None:
             self._send(stored, again=True)
             return stored, None
-        reason = self.halted or self._objection(invitation)
+        reason = self._objection(invitation)
         if reason is not None:
             return None, self._decline(index, reason)
         return self._compute(invitation)
 
     def _objection(self, invitation: Invitation) -> str | None:
         """What is wrong with an invitation, although the coordinator signed it."""
-        file, study, index = self._terms.file, self._terms.blueprint.study, invitation.round_index
-        own = file.index(self._site.name)
-        if index >= file.rounds or own not in study.cohort(index):
-            return f"not drawn for round {index} by the study's own seed."
+        index = invitation.round_index
         if index in self._diary.sent_rounds:
             return f"round {index} was answered before, and the answer is not on disk any more."
-        return self._strangers(invitation)
-
-    def _strangers(self, invitation: Invitation) -> str | None:
-        peers = set(invitation.peers)
-        others = set(self._terms.file.sites) - {self._site.name}
-        if peers <= others and {model.sender for model in invitation.models} <= peers:
-            return None
-        return "the invitation names peers that are none."
+        return not_as_drawn(self._terms, self._site.name, invitation)
 
     def _compute(self, invitation: Invitation) -> tuple[RoundUpload | None, str | None]:
         index = invitation.round_index
@@ -181,6 +179,9 @@ class Agent:
             return None, self._decline_for_good(index, "; ".join(refusal.reason for refusal in refusals))
         write_private(self._upload_path, to_bytes(upload_parts(upload)))
         self._keep(replace(self.state, answered=index, own=own))
+        for refusal in refusals:
+            if refusal.site == self._site.name:
+                self._diary.withheld(index, refusal.reason)
         self._send(upload, again=False)
         return upload, None
 
@@ -230,7 +231,7 @@ class Agent:
         paid: what was made here is not private, and stays."""
         if invitation is None:
             return self._site.late_start(self.state)
-        index, reason = invitation.round_index, self.halted or self._strangers(invitation)
+        index, reason = invitation.round_index, late_not_as_drawn(self._terms, self._site.name, invitation)
         if reason is not None:
             self._decline(index, reason)
             return self._site.late_start(self.state)

@@ -55,6 +55,10 @@ class Diary:
         )
         _log.warning(_note(reason), extra={"round": index, "site": self._site})
 
+    def withheld(self, index: int, reason: str) -> None:
+        """The score of a round stays at the site."""
+        self._ledger.append(Event(kind="refused", study=self._study, round_index=index, message="score", note=reason))
+
     def refused_letter(self, reason: str) -> None:
         _log.warning(_note(reason), extra={"site": self._site})
         self.refused_letters += 1

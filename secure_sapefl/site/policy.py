@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 from pydantic import Field
 
 from secure_sapefl.config import Settings, read_toml
+from secure_sapefl.protocol.study import LARGEST_WEIGHT_RATIO
 
 if TYPE_CHECKING:
     from sapefl_crypto import ClaimPolicy, OwnPart
@@ -42,6 +43,14 @@ max_share = 0.6
 # so many times the smallest.
 max_weight_ratio = 100.0
 
+# A score is a sum of resemblances to peers; of one peer, it is that very number. With fewer peers' models than this,
+# the site sends a score of 0, which counts for nothing and says nothing.
+min_peers = 2
+
+# A sum may be wrong because one hostile site spoilt it. So many wrong sums this site reports and leaves unused while
+# the coordinator looks for the author by leaving sites out; at the last it halts until its owner says otherwise.
+max_rejected_sums = 8
+
 # Methods this site takes part in; `secure-sapefl methods` explains them.
 methods = ["sapefl", "fedavg", "fedavg-ft", "fedprox", "ditto", "lcfed"]
 
@@ -63,7 +72,9 @@ class Policy(Settings):
     min_cohort: int = Field(ge=1)
     min_effective_cohort: float = Field(ge=1)
     max_share: float = Field(gt=0, le=1)
-    max_weight_ratio: float = Field(100.0, ge=1)
+    max_weight_ratio: float = Field(LARGEST_WEIGHT_RATIO, ge=1)
+    min_peers: int = Field(2, ge=1)
+    max_rejected_sums: int = Field(8, ge=1)
     methods: tuple[str, ...]
     metrics_may_leave: bool
     peers_may_receive_model: bool

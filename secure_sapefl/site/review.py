@@ -82,6 +82,7 @@ def judge(terms: StudyTerms, policy: Policy, rows: int, events: Sequence[Event])
         Line(topic="shared key", says=COLLUSION, verdict="note"),
         _test_results(terms, policy),
         *_cohort(terms, policy),
+        *_peers(terms, policy),
         *_privacy(terms, policy, rows, events),
     )
 
@@ -146,6 +147,21 @@ def _cohort(terms: StudyTerms, policy: Policy) -> Iterator[Line]:
         f"at best one site has {1 / size:.0%} of a sum",
         1 / size <= policy.max_share,
         f"max_share = {policy.max_share:g}",
+    )
+
+
+def _peers(terms: StudyTerms, policy: Policy) -> Iterator[Line]:
+    """How many resemblances the score adds up, where all that are drawn have sent a model."""
+    if not terms.blueprint.algorithm.relays_models or terms.blueprint.study.relay_only:
+        return
+    others = terms.file.cohort_size - 1
+    drawn = others if terms.file.peers_per_client is None else min(others, terms.file.peers_per_client)
+    yield Line.judged(
+        "peers",
+        f"{drawn} are drawn for a site and round, by the study's seed; a score over fewer than the policy says is sent "
+        "as 0",
+        drawn >= policy.min_peers,
+        f"min_peers = {policy.min_peers}",
     )
 
 

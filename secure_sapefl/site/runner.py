@@ -97,11 +97,11 @@ def run_site(settings: SiteSettings, passphrase: Secret | None, stopped: Callabl
     identity = home.identity(passphrase)
     with SiteLedger(home.ledger_path, identity) as ledger, _study_site(terms, home, passphrase) as site:
         folder = home.study_folder(file.digest)
-        if settings.resume_after_rejection and (folder / "halted").exists():
-            ledger.append(Event(kind="started", study=file.digest, note="the owner goes on after a rejected aggregate"))
-            (folder / "halted").unlink()
-        ledger.append(Event(kind="started", study=file.digest, note=f"server {settings.server}"))
         agent = Agent(terms, site, identity, ledger, folder, _rounds_sent(home, file))
+        if settings.resume_after_rejection and agent.halted:
+            ledger.append(Event(kind="started", study=file.digest, note="the owner goes on after a rejected aggregate"))
+            agent.resume()
+        ledger.append(Event(kind="started", study=file.digest, note=f"server {settings.server}"))
         relay = near.relay(settings.server, settings.tls)
         running = RunningSite(file, agent, relay, folder / "status.json")
         _serve(running, AgentSocket(near.socket, near.user.gid), stopped)

@@ -3,6 +3,7 @@
 Nothing is sent here and nothing is written down: `agent.py` decides what may leave and in which order it is recorded.
 """
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -31,7 +32,7 @@ class StudySite:
     def __init__(
         self, terms: StudyTerms, rows: ClientData, key: CohortKey, policy: Policy, privacy: "StudyPrivacy | None"
     ) -> None:
-        self._terms, self._key, self._policy, self.privacy = terms, key, policy, privacy
+        self._terms, self._key, self.policy, self.privacy = terms, key, policy, privacy
         self._sites = own_sites(terms, rows)
         self.name = rows.name
 
@@ -54,7 +55,7 @@ class StudySite:
 
     def absorb(self, state: SiteState, outcome: RoundOutcome, sent: RoundUpload | None) -> Tensor:
         """The global model after a round, or `AggregateRejected`. ``sent`` is what this site sent in that round."""
-        codec = CkksCodec(self._key, self._policy.claims(self._own_part(sent)))
+        codec = CkksCodec(self._key, self.policy.claims(self._own_part(sent)))
         blueprint = self._terms.blueprint
         return absorb(
             state.theta_global,
@@ -70,11 +71,21 @@ class StudySite:
         """The site's round: what would leave, what it keeps, and whose model (perhaps its own) was no good."""
         self._sites.state = self.late_start(state) if self._came_late(state, invitation) else dict(state.own)
         group, refusals = self._group(state, invitation)
+        withheld = self._withheld_score(group.peers)
         result = self._run(group if self.privacy is None else self.privacy.protect(group, [0]))
         upload = None
         for answer in result.answers:
-            upload = protect(answer, CkksCodec(self._key), self._terms.blueprint.study.name, invitation.round_index)
-        return upload, dict(self._sites.state), (*refusals, *result.refusals)
+            sent = replace(answer, similarity_score=0.0) if withheld else answer
+            upload = protect(sent, CkksCodec(self._key), self._terms.blueprint.study.name, invitation.round_index)
+        return upload, dict(self._sites.state), (*refusals, *withheld, *result.refusals)
+
+    def _withheld_score(self, peers: Peers) -> tuple[Refusal, ...]:
+        """Why the score stays here: the sum over one peer is that peer's similarity, which is nobody's business. A
+        score of 0 leaves the update out of the sum; the model still travels, so that peers have one next time."""
+        blueprint, count, least = self._terms.blueprint, int(peers.received.sum()), self.policy.min_peers
+        if not blueprint.algorithm.relays_models or blueprint.study.relay_only or count >= least:
+            return ()
+        return (Refusal(self.name, f"sent without a score: {count} peers' models, the policy asks for {least}."),)
 
     def join_late(self, state: SiteState, invitation: Invitation) -> tuple[dict[str, Tensor], tuple[Refusal, ...]]:
         """A round after the last one, for the site's own model. Nothing of it leaves, so it needs no noise."""

@@ -9,6 +9,7 @@ site names that site and a nonce; the answer repeats the nonce, so an old answer
 are made fit to be shown as they are read: nobody behind this file is given what another party merely typed.
 """
 
+import base64
 import hashlib
 import json
 from collections.abc import Iterator, Mapping
@@ -57,6 +58,9 @@ class ToServer:
     upload: RoundUpload | None = None
     declined: str | None = None  # why there is none
     rejected: str | None = None  # the last aggregate this site would not use, and why
+    halted: bool = False  # it takes part no more, until its owner says otherwise
+    reports: tuple[bytes, ...] = ()  # on every sum it found wrong (reports.py)
+    unjudged: tuple[int, ...] = ()  # rounds whose sums its own rules kept it from looking into
 
 
 def write_to_site(letter: ToSite, coordinator: SiteIdentity, study: str) -> Parts:
@@ -98,6 +102,9 @@ def write_to_server(letter: ToServer, site: SiteIdentity, study: str) -> Parts:
         "upload": None if letter.upload is None else _upload_head(letter.upload, pieces),
         "declined": letter.declined,
         "rejected": letter.rejected,
+        "halted": letter.halted,
+        "reports": [_text(report) for report in letter.reports],
+        "unjudged": list(letter.unjudged),
     }
     return signed(head, pieces, site, study, _TO_SERVER)
 
@@ -119,6 +126,9 @@ def read_to_server(parts: Parts, roster: Roster, study: str) -> ToServer:
             upload=None if head["upload"] is None else _upload(head["upload"], iter(pieces), signer),
             declined=_words(head["declined"]),
             rejected=_words(head["rejected"]),
+            halted=bool(head["halted"]),
+            reports=tuple(_bytes(report) for report in head["reports"]),
+            unjudged=tuple(_count(index) for index in head["unjudged"]),
         )
 
 
@@ -157,6 +167,8 @@ def _outcome_head(outcome: RoundOutcome, pieces: list[bytes]) -> dict[str, Any]:
         "aggregate": _laid(outcome.aggregate, pieces),
         "weights": [list(pair) for pair in outcome.weights],
         "refusals": [[refusal.site, refusal.reason] for refusal in outcome.refusals],
+        "left_out": list(outcome.left_out),
+        "reports": [_text(report) for report in outcome.reports],
     }
 
 
@@ -166,6 +178,8 @@ def _outcome(fields: Mapping[str, Any], pieces: Iterator[bytes]) -> RoundOutcome
         aggregate=next(pieces) if fields["aggregate"] else None,
         weights=tuple((_name(name), _count(weight)) for name, weight in fields["weights"]),
         refusals=tuple(Refusal(_name(name), sentence(reason)) for name, reason in fields["refusals"]),
+        left_out=tuple(_name(name) for name in fields.get("left_out", ())),  # files of release 0.1.0 have none
+        reports=tuple(_bytes(report) for report in fields.get("reports", ())),
     )
 
 
@@ -229,6 +243,16 @@ def _nonce(value: object) -> str:
     if not isinstance(value, str) or len(value) > _LONGEST_NONCE:
         raise ValueError("not a nonce")
     return value
+
+
+def _text(content: bytes) -> str:
+    return base64.b64encode(content).decode()
+
+
+def _bytes(value: object) -> bytes:
+    if not isinstance(value, str):
+        raise ValueError("not bytes")
+    return base64.b64decode(value, validate=True)
 
 
 def _words(value: object) -> str | None:

@@ -67,7 +67,11 @@ def test_a_modest_study_fits_the_template(study: StudyFile, policy: Policy) -> N
         ({}, {"min_cohort": 4}, ["cohort"]),
         ({}, {"min_effective_cohort": 3.5}, ["mixing"]),
         ({}, {"max_share": 0.3}, ["largest share"]),
-        ({"participation": 0.3}, {}, ["cohort", "mixing", "largest share"]),
+        ({"participation": 0.3}, {}, ["cohort", "mixing", "largest share", "peers"]),
+        ({}, {"min_peers": 3}, ["peers"]),
+        ({"peers_per_client": 1}, {}, ["peers"]),
+        ({"peers_per_client": 1}, {"min_peers": 1}, []),
+        ({"method": "fedavg"}, {"min_peers": 3}, []),
         ({"batch_size": 81}, {}, ["records"]),
     ],
 )

@@ -37,7 +37,7 @@ def test_a_cohort_is_a_seeded_sample_without_repetition(study: Study, round_inde
 def test_nobody_is_their_own_peer_and_nobody_gets_more_than_asked(study: Study, round_index: int) -> None:
     cohort = study.cohort(round_index)
     for site in cohort:
-        peers = study.peers_of(site, round_index, cohort)
+        peers = study.peers_of(site, round_index)
         assert site not in peers
         assert set(peers) <= set(cohort)
         assert len(peers) == min(len(cohort) - 1, study.peers_per_client or math.inf)

@@ -184,7 +184,7 @@ def test_invented_peers_are_not_listened_to(world: World) -> None:
     forged = replace(content, invitation=replace(content.invitation, peers=("stranger",)))
     agent.answer(write_to_site(forged, deployed.coordinator_identity, deployed.file.wire_name))
     assert [event.note for event in deployed.ledgers["west"].of("refused")] == [
-        "the invitation names peers that are none."
+        "peers that the study's seed did not draw for this site: stranger."
     ]
     np.testing.assert_array_equal(agent.state.own["theta_personal"][0], agent.state.theta_global)
 

@@ -164,7 +164,7 @@ def test_a_rejection_says_which_check_failed_and_not_by_how_much(world: World, m
     deployed = world()
     deployed.start_all()
     deployed.run(until=lambda server: server.round_index == 1)
-    letter, agent = deployed.server.next_letter(0), deployed.agents["north"]
+    letter, agent = deployed.server.next_letter(0), deployed.start_agent("north", max_rejected_sums=1)
 
     def off(*_: object) -> Any:
         raise AggregateRejected("tags", "Round 0, chunk 2: off by 4.7e-03, allowed 1.1e-09.")

@@ -48,11 +48,15 @@ if any("serverapp" in word for word in sys.argv) or "serverapp" in sys.executabl
 def test_a_server_that_hands_out_one_sites_ciphertext_is_found_out(small: Small, tmp_path: Path) -> None:
     """The server's own processes are patched to return the first frame as the sum, with the claim of an honest one."""
     study = small(rounds=2)
+    for site in study.file.sites:
+        policy = study.home(site).policy_path
+        policy.write_text(policy.read_text().replace("max_rejected_sums = 8", "max_rejected_sums = 1"))
     with patched(study, tmp_path / "patch", CHEAT):
         study.start_server()
     for site in study.file.sites:
         study.start_site(site)
-    study.wait_to_finish()
+    study.wait_for(lambda: [one["answer"][:6] for one in study.status()["sites"]] == ["halted"] * len(study.file.sites))
+    assert study.status()["closed"] == 1
     for site in study.file.sites:
         assert "tags" in study.site_status(site)["halted"]
         assert next(event.checks for event in study.events(site, "refused")) == {"tags": False}
