@@ -1,7 +1,7 @@
 """Whether a run is private. Both kinds of study are asked the same questions, so the round is written once."""
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
@@ -11,6 +11,7 @@ from secure_sapefl.engine.sites import Sites
 from secure_sapefl.errors import OutputFailed
 from secure_sapefl.protocol.blueprint import Blueprint
 from secure_sapefl.protocol.messages import Refusal, SiteId
+from secure_sapefl.storage.chain import Head
 
 if TYPE_CHECKING:
     from secure_sapefl.privacy.ledger import Store
@@ -31,6 +32,12 @@ class Privacy(Protocol):
     def protect(self, group: SiteGroup, sites: Sequence[int]) -> SiteGroup:
         """The group as the method may use it."""
 
+    def ledger_heads(self) -> Mapping[SiteId, Head]:
+        """How far each ledger on disk goes now."""
+
+    def require_ledgers(self, known: Mapping[SiteId, Head]) -> None:
+        """Refuse a ledger on disk that does not reach as far as it once did."""
+
     def summary(self) -> dict[str, Any] | None: ...
 
     def close(self) -> None:
@@ -44,6 +51,12 @@ class Unprotected:
         return list(invited), []
 
     def recall(self, round_index: int, invited: Sequence[int]) -> None:
+        pass
+
+    def ledger_heads(self) -> Mapping[SiteId, Head]:
+        return {}
+
+    def require_ledgers(self, known: Mapping[SiteId, Head]) -> None:
         pass
 
     def close(self) -> None:

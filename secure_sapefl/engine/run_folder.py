@@ -11,6 +11,7 @@ summary.json   at the end
 import json
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
+from dataclasses import asdict
 from itertools import islice
 from pathlib import Path
 from pickle import UnpicklingError
@@ -23,7 +24,9 @@ from secure_sapefl.config import Config
 from secure_sapefl.engine.identity import Identity
 from secure_sapefl.engine.result import Result, RoundRecord
 from secure_sapefl.errors import BadInput
+from secure_sapefl.protocol.messages import SiteId
 from secure_sapefl.storage import files, json_lines
+from secure_sapefl.storage.chain import Head
 from secure_sapefl.storage.files import remove_unfinished, replacing, write_whole
 from secure_sapefl.storage.lock import Lock
 
@@ -39,6 +42,7 @@ class RunFolder:
         self.path = path
         self._rounds = path / _ROUNDS
         self._checkpoint = path / _CHECKPOINT
+        self._ledgers = path / "checkpoint" / "ledgers.json"
         self._lock = Lock(path / _LOCK, f"The run in {path}", "Wait until it ends, or choose another --out.")
 
     def __enter__(self) -> Self:
@@ -89,6 +93,21 @@ class RunFolder:
             json_lines.cut(self._rounds, len(records))
             remove_unfinished(self._checkpoint)
         return records, tensors
+
+    def save_ledger_heads(self, heads: Mapping[SiteId, Head]) -> None:
+        """How far the privacy ledgers go that the run pays into: they lie elsewhere, and may be put back."""
+        if heads:
+            content = {site: asdict(head) for site, head in heads.items()}
+            with writing(self.path):
+                self._ledgers.parent.mkdir(exist_ok=True)
+                write_whole(self._ledgers, json.dumps(content).encode())
+
+    def ledger_heads(self) -> dict[SiteId, Head]:
+        try:
+            content = json.loads(self._ledgers.read_bytes()) if self._ledgers.exists() else {}
+            return {site: Head(**head) for site, head in content.items()}
+        except _DAMAGE as error:
+            raise _damaged(self.path, f"{type(error).__name__} while reading {self._ledgers.name}") from None
 
     def late_clients(self) -> dict[str, Any] | None:
         """How late sites did, where the run has got so far: they join once, and would have to pay again."""

@@ -49,6 +49,7 @@ from secure_sapefl.protocol.messages import Invitation, Refusal, RoundOutcome, R
 from secure_sapefl.protocol.server import Server
 from secure_sapefl.protocol.site import absorb, open_peers, run_round
 from secure_sapefl.stopwatch import Stopwatch
+from secure_sapefl.storage.chain import Head
 
 OnRound = Callable[[RoundRecord], None]
 
@@ -92,6 +93,7 @@ def resume(
         federation = federation or federation_of(config)
         identity_of(out).check_rows(out, federation)
         simulation = Simulation(assemble(config, federation))
+        simulation.require_ledgers(folder.ledger_heads())
         simulation.restore(*folder.load(), folder.late_clients())
         return simulation.run(folder, observers)
 
@@ -139,6 +141,7 @@ class Simulation:
                 record = self._round(round_index, protector)
                 self._records.append(record)
                 if folder is not None:
+                    folder.save_ledger_heads(self._privacy.ledger_heads())
                     folder.save_round(record, self._tensors())
                 self._tell(RoundClosed(record=record, similarity_matrix=self._log.to_json()))
             self._tell(TrainingEnded(theta_global=self._theta_global.cpu().clone(), models=dict(self._relayed)))
@@ -148,6 +151,10 @@ class Simulation:
             folder.finish(result)
         self._tell(RunEnded(result=result))
         return result
+
+    def require_ledgers(self, known: Mapping[SiteId, Head]) -> None:
+        """Refuse to go on with privacy ledgers that have forgotten what this run has seen in them."""
+        self._privacy.require_ledgers(known)
 
     def restore(
         self,

@@ -61,12 +61,12 @@ class Ledger:
 
     def __init__(self, site: str, budget: Budget, store: Store | None = None) -> None:
         self.site, self.budget = site, budget
-        self._store: Store = MemoryStore() if store is None else store
-        self._events = list(self._store.load())
+        self.store: Store = MemoryStore() if store is None else store
+        self._events = list(self.store.load())
 
     def close(self) -> None:
         """Let another process have it."""
-        self._store.close()
+        self.store.close()
 
     @property
     def events(self) -> tuple[Event, ...]:
@@ -91,7 +91,7 @@ class Ledger:
                 f"spent, and this round would take it to {after:.4g} (delta {self.budget.delta:g}). "
                 "Its owner alone may raise the budget."
             )
-        self._store.append(events)
+        self.store.append(events)
         self._events += events
         return tuple(Paid(event, _MINT) for event in events)
 

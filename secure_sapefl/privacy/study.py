@@ -15,8 +15,10 @@ from secure_sapefl.privacy.errors import BudgetExhausted, PrivacyWarning
 from secure_sapefl.privacy.events import Budget, Event
 from secure_sapefl.privacy.group import PrivateGroup
 from secure_sapefl.privacy.ledger import Ledger, MemoryStore, Paid, Store
+from secure_sapefl.privacy.ledger_file import FileStore
 from secure_sapefl.privacy.randomness import KeyedRandomness, Randomness, SecureRandomness
 from secure_sapefl.protocol.messages import Refusal, SiteId
+from secure_sapefl.storage.chain import Head
 from secure_sapefl.streams import Purpose
 
 FIXED: Final = "Rows are prepared by fixed formulas that learn nothing from a site's records."
@@ -188,6 +190,18 @@ class StudyPrivacy:
 
         paid = tuple(self._paid.pop(c) for c in sites)
         return replace(group, private=PrivateGroup(paid, randomness, self._terms.clip))
+
+    def ledger_heads(self) -> dict[SiteId, Head]:
+        return {name: store.head for name, store in self._files().items()}
+
+    def require_ledgers(self, known: Mapping[SiteId, Head]) -> None:
+        for name, store in self._files().items():
+            if name in known:
+                store.require(known[name])
+
+    def _files(self) -> dict[SiteId, FileStore]:
+        stores = {site.name: site.ledger.store for site in self.sites}
+        return {name: store for name, store in stores.items() if isinstance(store, FileStore)}
 
     def close(self) -> None:
         for site in self.sites:

@@ -9,7 +9,7 @@ from secure_sapefl.config import Config
 from secure_sapefl.engine.assembly import assemble
 from secure_sapefl.engine.result import Result
 from secure_sapefl.engine.simulator import Simulation, resume, simulate
-from secure_sapefl.errors import SapeflError
+from secure_sapefl.errors import LedgerRejected, SapeflError
 
 
 def config(ledgers: Path, **changes: object) -> Config:
@@ -49,6 +49,42 @@ def test_a_resumed_run_goes_on_with_what_is_on_record(tmp_path: Path, stop_after
     assert lines(tmp_path / "ledgers") == lines(tmp_path / "whole")
     assert spent(finished) == spent(whole)
     assert finished.accuracy == whole.accuracy
+
+
+def put_back(ledgers: Path, older: dict[Path, bytes]) -> None:
+    for path in ledgers.iterdir():
+        path.unlink()
+    for path, content in older.items():
+        path.write_bytes(content)
+
+
+@pytest.mark.parametrize("copy", ["older", "none"])
+def test_a_run_does_not_go_on_with_ledgers_that_forgot_what_it_paid(
+    tmp_path: Path, stop_after: Callable[..., None], copy: str
+) -> None:
+    """Both files of every site are put back as they were before the run, or removed: only the run can know."""
+    ledgers = tmp_path / "ledgers"
+    simulate(config(ledgers, seed=1, rounds=1, dp_epsilon=1.0))
+    older = {path: path.read_bytes() for path in ledgers.iterdir()} if copy == "older" else {}
+    stop_after(config(ledgers, dp_epsilon=8.0), tmp_path / "run", 1)
+    newer = {path: path.read_bytes() for path in ledgers.iterdir()}
+    put_back(ledgers, older)
+    with pytest.raises(LedgerRejected, match=r"client-0\.jsonl had 2 lines .*; now it has [01]"):
+        resume(tmp_path / "run")
+    put_back(ledgers, newer)
+    assert len(resume(tmp_path / "run").rounds) == 2
+
+
+@pytest.mark.parametrize("loss", ["cut", "removed"])
+def test_a_ledger_that_lost_its_end_stops_the_study(tmp_path: Path, loss: str) -> None:
+    simulate(config(tmp_path))
+    ledger = tmp_path / "client-1.jsonl"
+    if loss == "cut":
+        ledger.write_bytes(b"".join(ledger.read_bytes().splitlines(keepends=True)[:-1]))
+    else:
+        ledger.unlink()
+    with pytest.raises(LedgerRejected, match=r"client-1\.jsonl, line \d is missing"):
+        simulate(config(tmp_path))
 
 
 def test_two_runs_at_once_do_not_share_a_ledger(tmp_path: Path) -> None:
