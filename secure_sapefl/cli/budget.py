@@ -39,7 +39,7 @@ def budget(
     `secure-sapefl budget --dataset patients.csv --label outcome --group hospital --epsilons 1,4,inf`
     """
     from secure_sapefl.cli.progress import download_progress
-    from secure_sapefl.experiments.budget import Request, budget_curves, document, parse_epsilons
+    from secure_sapefl.experiments.budget import OFF, Request, budget_curves, document, parse_epsilons
     from secure_sapefl.experiments.budget_chart import chart
     from secure_sapefl.experiments.setting import Task, check
 
@@ -52,7 +52,7 @@ def budget(
         delta=delta,
     )
     with download_progress() as progress:
-        check(request.setting, [request.task], request.contenders, progress)
+        check(request.setting, [request.task_at(min(request.epsilons, default=OFF))], request.contenders, progress)
     request.check()
     out = out or Path("runs") / f"budget-{Path(setting.base.dataset).stem}"
     with shared.running(out, cells, jobs, quiet) as runner:

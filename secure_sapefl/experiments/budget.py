@@ -30,11 +30,13 @@ class Request:
     delta: float
 
     def cell(self, contender: Contender, epsilon: float, seed: int) -> Cell:
+        return self.setting.cell(self.task_at(epsilon), contender, seed)
+
+    def task_at(self, epsilon: float) -> Task:
         """Rows are prepared alike at every budget, ∞ included: as a private study prepares them."""
         privacy = {} if epsilon == OFF else {"dp_epsilon": epsilon, "dp_delta": self.delta}
         prepared = {"data_options": {**private_options(self.task.dataset), **self.setting.base.data_options}}
-        task = Task(dataset=self.task.dataset, changes={**self.task.changes, **prepared, **privacy})
-        return self.setting.cell(task, contender, seed)
+        return Task(dataset=self.task.dataset, changes={**self.task.changes, **prepared, **privacy})
 
     def check(self) -> None:
         """Find every mistake before the first run."""

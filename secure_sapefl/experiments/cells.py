@@ -8,6 +8,7 @@ version; after changing code, start with an empty folder.
 import hashlib
 import json
 import math
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -25,6 +26,7 @@ from secure_sapefl.errors import BadInput
 from secure_sapefl.experiments.datafiles import data_digest
 from secure_sapefl.experiments.output import save
 from secure_sapefl.experiments.validation import with_validation_rows
+from secure_sapefl.privacy.errors import PrivacyWarning
 
 JudgedOn = Literal["test", "validation"]
 
@@ -105,7 +107,9 @@ def run_cell(cell: Cell) -> CellResult:
             f"The data of {cell.config.dataset} was changed while the experiment ran. Finished cells are of the data "
             "as it was; give the same command again for the data as it is."
         )
-    return CellResult.of(simulate(cell.config, federation=federation))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", PrivacyWarning)  # `setting.check` has warned, once for all cells
+        return CellResult.of(simulate(cell.config, federation=federation))
 
 
 def federation_for(cell: Cell, progress: Progress = no_progress) -> Federation:

@@ -7,10 +7,12 @@ from typing import Any
 
 from secure_sapefl.algorithms.registry import configured
 from secure_sapefl.config import Config
-from secure_sapefl.data import DATASETS, Progress
+from secure_sapefl.data import DATASETS, Federation, Progress
+from secure_sapefl.engine.privacy import warn_of_preparation
 from secure_sapefl.errors import BadInput
 from secure_sapefl.experiments.cells import Cell, JudgedOn, federation_for
 from secure_sapefl.experiments.datafiles import data_digest
+from secure_sapefl.privacy.delta import warn_of_delta
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,7 +82,15 @@ def check(setting: Setting, tasks: Sequence[Task], contenders: Sequence[Contende
     for contender in contenders:
         configured(contender.method, contender.options)
     for task in tasks:
-        federation_for(setting.cell(task, contenders[0], setting.base.seed), progress)
+        cell = setting.cell(task, contenders[0], setting.base.seed)
+        _warn(cell.config, federation_for(cell, progress))
+
+
+def _warn(config: Config, federation: Federation) -> None:
+    """What is weak about a private experiment, once and here: its cells say nothing of it."""
+    warn_of_preparation(config, learned=federation.learned)
+    if config.dp_delta is not None:
+        warn_of_delta(config.dp_delta, [len(client.train) for client in federation.clients])
 
 
 def _no_repeats(kind: str, labels: Sequence[str]) -> None:

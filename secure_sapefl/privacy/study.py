@@ -1,7 +1,6 @@
 """Privacy of a whole study: every site's schedule, noise and ledger; who may take part in a round; what it came to."""
 
 import math
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
@@ -11,7 +10,8 @@ from secure_sapefl.algorithms.releases import NotPrivate, Releases
 from secure_sapefl.config import Config, Settings
 from secure_sapefl.errors import BadInput
 from secure_sapefl.privacy.calibration import Noise, Schedule, calibrate
-from secure_sapefl.privacy.errors import BudgetExhausted, PrivacyWarning
+from secure_sapefl.privacy.delta import warn_of_delta
+from secure_sapefl.privacy.errors import BudgetExhausted
 from secure_sapefl.privacy.events import Budget, Event
 from secure_sapefl.privacy.group import PrivateGroup
 from secure_sapefl.privacy.ledger import Ledger, MemoryStore, Paid, Store
@@ -159,7 +159,7 @@ class StudyPrivacy:
                 f"No site has as many rows as a batch ({terms.batch_size}): the largest has "
                 f"{max(rows.values())}. Choose a smaller --batch-size."
             )
-        self._warn_of_delta()
+        warn_of_delta(terms.budget.delta, [site.rows for site in self.sites])
 
     def admit(self, round_index: int, invited: Sequence[int]) -> tuple[list[int], list[Refusal]]:
         """Whoever can pay for the round has paid for it now; the others sit out and say why."""
@@ -231,18 +231,6 @@ class StudyPrivacy:
             "preparation_covered": not self._learned,
             "notes": [*self._terms.releases.notes, LEARNED if self._learned else FIXED],
         }
-
-    def _warn_of_delta(self) -> None:
-        delta = self._terms.budget.delta
-        small = [site.rows for site in self.sites if delta >= 1 / site.rows]
-        if small:
-            warnings.warn(
-                f"delta = {delta:g} is not below 1 / n at {len(small)} of {len(self.sites)} sites, the smallest with "
-                f"n = {min(small)} records: publishing one record outright would satisfy it there. Choose a delta far "
-                f"below {1 / max(small):.2g}.",
-                PrivacyWarning,
-                stacklevel=2,
-            )
 
 
 def _present(noise: float | None) -> float:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from secure_sapefl.errors import PolicyConflict
+from secure_sapefl.privacy.delta import weak_delta
 from secure_sapefl.privacy.events import Event
 from secure_sapefl.privacy.ledger_file import FileStore
 from secure_sapefl.site.data import load_site
@@ -180,7 +181,7 @@ def _privacy(terms: StudyTerms, policy: Policy, rows: int, events: Sequence[Even
     )
     yield Line.judged(
         "delta of this study",
-        f"{study.delta:g}, against {rows:,} records to train on",
+        weak_delta(study.delta, [rows]) or f"{study.delta:g}, against {rows:,} records to train on",
         study.delta <= policy.max_delta_per_study and study.delta < 1 / rows,
         f"max_delta_per_study = {policy.max_delta_per_study:g}, and below 1 / records",
     )

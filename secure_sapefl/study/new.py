@@ -1,12 +1,14 @@
 """From what a coordinator writes down to a complete study: keys put in, options of the method spelt out."""
 
 import re
+import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from sapefl_crypto.identity import SitePublicKeys
 from secure_sapefl.algorithms.registry import configured
 from secure_sapefl.errors import BadInput, StudyRejected
+from secure_sapefl.privacy.errors import PrivacyWarning
 from secure_sapefl.study.file import StudyFile
 from secure_sapefl.study.roster import SMALLEST_ROSTER
 from secure_sapefl.study.terms import StudyTerms
@@ -34,7 +36,8 @@ def new_study(draft: Mapping[str, Any], coordinator: SitePublicKeys, sites: Sequ
         },
         "the study",
     )
-    StudyTerms.of(study)
+    if (weak := StudyTerms.of(study).weak_delta) is not None:
+        warnings.warn(weak, PrivacyWarning, stacklevel=2)
     return study
 
 

@@ -28,6 +28,7 @@ def facts(terms: StudyTerms) -> dict[str, str]:
         "privacy": "no differential privacy"
         if privacy is None
         else f"at most ε {privacy.epsilon:g} at δ {privacy.delta:g} for each record of a site, noise {privacy.noise}",
+        **({"warning": terms.weak_delta} if terms.weak_delta else {}),
     }
 
 
@@ -50,6 +51,7 @@ def to_json(terms: StudyTerms) -> dict[str, Any]:
         "coordinator": terms.file.coordinator_keys.fingerprint,
         "parameters": terms.blueprint.model.parameters,
         "leaves": parts,
+        "warnings": [terms.weak_delta] if terms.weak_delta else [],
     }
 
 

@@ -8,6 +8,7 @@ from secure_sapefl.algorithms.base import Algorithm, Homomorphic
 from secure_sapefl.algorithms.registry import configured
 from secure_sapefl.algorithms.releases import NotPrivate
 from secure_sapefl.errors import StudyRejected
+from secure_sapefl.privacy.delta import weak_delta
 from secure_sapefl.protocol.blueprint import Blueprint
 from secure_sapefl.study.file import StudyFile
 
@@ -43,6 +44,12 @@ class StudyTerms:
                 max_clients=file.protection.max_clients, max_abs_value=file.protection.max_abs_value
             ),
         )
+
+    @property
+    def weak_delta(self) -> str | None:
+        """What is wrong with the study's delta, were every site as large as the study allows; None if nothing is."""
+        privacy = self.file.privacy
+        return None if privacy is None else weak_delta(privacy.delta, [self.file.largest_site] * len(self.file.sites))
 
     def privacy(self) -> "Terms | None":
         """The privacy terms, as `privacy.study.StudyPrivacy` takes them; None in a study without them."""

@@ -12,6 +12,7 @@ from secure_sapefl.audit.recording import RecordedRun
 from secure_sapefl.audit.replay import Replay, most_invited, replay
 from secure_sapefl.engine.assembly import federation_of
 from secure_sapefl.errors import BadInput
+from secure_sapefl.privacy.errors import PrivacyWarning
 
 SMALL = {
     "clients": 4,
@@ -78,6 +79,12 @@ def test_recording_changes_nothing(runs: dict[str, Replay]) -> None:
 def test_a_recorded_run_leaves_ledgers_alone(tiny: Callable[..., Config], tmp_path: object) -> None:
     config = tiny(**SMALL, dp_epsilon=4.0, dp_delta=1e-5, dp_ledgers=tmp_path)
     assert RecordedRun(config, federation_of(config)).config.dp_ledgers is None
+
+
+def test_an_audit_warns_of_a_careless_delta(tiny: Callable[..., Config]) -> None:
+    config = tiny(**SMALL, dp_epsilon=4.0, dp_delta=0.5)
+    with pytest.warns(PrivacyWarning, match=r"delta = 0\.5 is not below 1 / n"):
+        replay(config, federation_of(config))
 
 
 def test_of_a_method_that_only_relays_there_are_models_and_no_sum(tiny: Callable[..., Config]) -> None:

@@ -67,7 +67,19 @@ def test_bad_budgets_are_sentences_with_exit_code_2(cli: Cli, options: tuple[str
 def test_a_careless_delta_is_a_sentence_that_names_n(cli: Cli) -> None:
     code, _, err = cli(*SIMULATE, "--dp-epsilon", "4", "--dp-delta", "0.1", "--method", "fedavg")
     assert code == 0
-    assert "secure-sapefl: delta = 0.1 is not below 1 / n at 2 of 2 sites, the smallest with n = 24 records" in err
+    assert "secure-sapefl: delta = 0.1 is not below 1 / n at 2 of 2 sites, which have up to n = 24 records" in err
+    assert "PrivacyWarning" not in err
+
+
+@pytest.mark.filterwarnings("default::secure_sapefl.privacy.errors.PrivacyWarning")
+@pytest.mark.parametrize("command", ["compare", "budget"])
+def test_experiments_warn_of_a_careless_delta_once(cli: Cli, command: str) -> None:
+    privacy = {"compare": ("--dp-epsilon", "4", "--dp-delta", "0.5"), "budget": ("--epsilons", "4", "--delta", "0.5")}
+    code, _, err = cli(command, *BUDGET[1:], *privacy[command], "--methods", "fedavg,ditto")
+    assert code == 0, err
+    sentence = "secure-sapefl: delta = 0.5 is not below 1 / n at 2 of 2 sites"
+    assert err.count(sentence) == 1
+    assert err.startswith(sentence), "before anything is run, and so also where cells run in other processes"
     assert "PrivacyWarning" not in err
 
 

@@ -100,6 +100,24 @@ def test_options_win_over_a_draft(run, keys):
     assert found.options["influence"] == 0.25
 
 
+@pytest.mark.filterwarnings("default::secure_sapefl.privacy.errors.PrivacyWarning")
+@pytest.mark.parametrize("delta", ["0.5", "0.0125"])
+def test_a_careless_delta_is_said_when_a_study_is_made_and_whenever_it_is_shown(run, keys, delta):
+    said = f"delta = {delta} is not below 1 / n at 3 of 3 sites, which have up to n = 80 records"
+    code, _, err = run(*NEW, "--epsilon", "4", "--delta", delta)
+    assert (code, err.count(said)) == (0, 1)
+    shown = " ".join(run("study", "show", "study.toml")[1].split())
+    assert "warning" in shown
+    assert said in shown
+    assert said in json.loads(run("study", "show", "study.toml", "--format", "json")[1])["warnings"][0]
+    assert said in run("study", "show", "study.toml", "--for", "data-officer")[1]
+
+
+def test_a_careful_delta_needs_no_words(run, study):
+    assert "warning" not in run("study", "show", study)[1]
+    assert json.loads(run("study", "show", study, "--format", "json")[1])["warnings"] == []
+
+
 def test_mock_data_fits_the_study(run, keys):
     code, out, _ = run(*NEW, "--mock", "mock", "--mock-rows", "40")
     assert code == 0

@@ -86,6 +86,13 @@ def test_each_rule_finds_its_own_conflict(
     assert judged(make_study(**values), policy.model_copy(update=policy_change)) == topics
 
 
+def test_a_careless_delta_is_said_to_the_owner(make_study: MakeStudy, policy: Policy) -> None:
+    study = make_study(privacy={"epsilon": 4, "delta": 0.5})
+    (line,) = [line for line in judge(StudyTerms.of(study), policy, 80, ()) if line.topic == "delta of this study"]
+    assert line.verdict == "conflict"
+    assert "delta = 0.5 is not below 1 / n at 1 of 1 sites, which have up to n = 80 records" in line.says
+
+
 def test_what_was_spent_before_counts(study: StudyFile, policy: Policy) -> None:
     assert judged(study, policy, events=(event(steps=5),)) == []
     assert judged(study, policy, events=(event(steps=5_000),)) == ["epsilon over all studies"]

@@ -224,7 +224,7 @@ def test_a_study_nobody_can_take_part_in_is_an_error(private: Callable[..., Simu
 
 
 def test_a_delta_beyond_one_over_n_is_a_warning_that_names_n(private: Callable[..., Simulation]) -> None:
-    with pytest.warns(PrivacyWarning, match=r"at 3 of 3 sites, the smallest with n = \d+ records"):
+    with pytest.warns(PrivacyWarning, match=r"at 3 of 3 sites, which have up to n = \d+ records"):
         private("fedavg", dp_delta=0.05)
 
 
