@@ -17,6 +17,40 @@ MORE = "--disable-component-update --disable-sync --virtual-time-budget=20000 --
 SIMILARITY = {"score_min": 1.0, "score_mean": 1.5, "score_max": 2.0, "peers_received": 2.0, "peers_passed": 1.0}
 
 
+RATE = {"value": 0.05, "low": 0.02, "high": 0.08}
+DETECTION = {
+    "auc": {"value": 0.75, "low": 0.7, "high": 0.8},
+    "tpr_at_fpr": {"0.01": RATE, "0.001": None},
+}
+REBUILT = {"share_rebuilt": 1.0, "rebuilt": 4, "error_best": 0.0, "psnr_best": None}
+
+
+def document(**changes):
+    peer = {
+        "who": "site <b>",
+        "membership": {"updates": {"loss_threshold": DETECTION, "rmia": None}},
+        "inversion": REBUILT,
+        "properties": {"scores": [{"property": "label entropy", "p_value": 0.01, "r_squared": 0.6}], "sizes": "None."},
+    }
+    epsilon = {"epsilon": 2.1, "delta": 1e-5, "right": 9, "guesses": 10, "canaries": 40, "reachable": 3.0}
+    mechanism = {"release": "update", "epsilon_lower": 0.0, "epsilon_claimed": 0.4}
+    return {
+        "parties": {"peer": peer},
+        "timing": {"peer": "Not in its sight."},
+        "empirical_epsilon": {**epsilon, "claimed": 4.0, "mechanisms": [mechanism]},
+        "inversion_control": REBUILT,
+        "server_attacks": {"forgeries_accepted": {"a": False, "b": False}},
+        "alarms": [],
+        **changes,
+    }
+
+
+@pytest.fixture(scope="session")
+def audit_document():
+    """What `audit.json` may hold; what it is given overrides it."""
+    return document
+
+
 def record(index, own, auc, everywhere, method, refusals):
     silent = method == "local"
     return RoundRecord(

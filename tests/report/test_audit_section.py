@@ -1,48 +1,28 @@
 """The audit's part of the page, from its file."""
 
 import json
+import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from secure_sapefl.report import view
 from secure_sapefl.report.audit_section import read_audit
+from secure_sapefl.report.page import render_page
+from secure_sapefl.report.run import load_run
 
-RATE = {"value": 0.05, "low": 0.02, "high": 0.08}
-DETECTION = {
-    "auc": {"value": 0.75, "low": 0.7, "high": 0.8},
-    "tpr_at_fpr": {"0.01": RATE, "0.001": None},
-}
-REBUILT = {"share_rebuilt": 1.0, "rebuilt": 4, "error_best": 0.0, "psnr_best": None}
-
-
-def document(**changes: Any) -> dict[str, Any]:
-    peer = {
-        "who": "site <b>",
-        "membership": {"updates": {"loss_threshold": DETECTION, "rmia": None}},
-        "inversion": REBUILT,
-        "properties": {"scores": [{"property": "label entropy", "p_value": 0.01, "r_squared": 0.6}], "sizes": "None."},
-    }
-    epsilon = {"epsilon": 2.1, "delta": 1e-5, "right": 9, "guesses": 10, "canaries": 40, "reachable": 3.0}
-    mechanism = {"release": "update", "epsilon_lower": 0.0, "epsilon_claimed": 0.4}
-    return {
-        "parties": {"peer": peer},
-        "timing": {"peer": "Not in its sight."},
-        "empirical_epsilon": {**epsilon, "claimed": 4.0, "mechanisms": [mechanism]},
-        "inversion_control": REBUILT,
-        "server_attacks": {"forgeries_accepted": {"a": False, "b": False}},
-        "alarms": [],
-        **changes,
-    }
+Document = Callable[..., dict[str, Any]]
 
 
 def test_a_run_without_an_audit_has_no_section(tmp_path: Path) -> None:
     assert read_audit(tmp_path) is None
 
 
-def test_what_was_found_is_worded(tmp_path: Path) -> None:
+def test_what_was_found_is_worded(tmp_path: Path, audit_document: Document) -> None:
     alarm = {"check": "canaries", "sentence": "Too much."}
-    (tmp_path / "audit.json").write_text(json.dumps(document(alarms=[alarm])))
+    (tmp_path / "audit.json").write_text(json.dumps(audit_document(alarms=[alarm])))
     section = read_audit(tmp_path)
     assert section is not None
     (peer,) = section.parties
@@ -59,3 +39,19 @@ def test_a_damaged_audit_is_noticed(tmp_path: Path) -> None:
     (tmp_path / "audit.json").write_text(json.dumps({"parties": {}}))
     with pytest.raises(KeyError):
         read_audit(tmp_path)
+
+
+def test_a_phone_shows_each_cell_under_the_name_of_its_own_column(
+    make_folder: Callable[[], Path], audit_document: Document, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """There the header is hidden, and style puts every cell's own label before it."""
+    monkeypatch.setattr(view, "to_svg", lambda *_: "")
+    folder = make_folder()
+    (folder / "audit.json").write_text(json.dumps(audit_document()))
+    tables = re.findall(r'<table class="sights">.*?</table>', render_page([load_run(folder)]), re.DOTALL)
+    assert len(tables) == 2
+    for table in tables:
+        columns = re.findall(r'<th scope="col">(.*?)</th>', table)[1:]
+        labels = re.findall(r'<td data-label="(.*?)">', table)
+        assert len(labels) == table.count("<td")
+        assert labels == columns * (len(labels) // len(columns))

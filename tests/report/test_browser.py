@@ -9,6 +9,7 @@ import pytest
 
 from secure_sapefl.report import page
 from secure_sapefl.report.page import render_page
+from secure_sapefl.report.run import load_run
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("chromium")]
 DARK = "--blink-settings=preferredColorScheme=0"
@@ -123,15 +124,37 @@ def test_dark_mode_is_dark(dom):
     assert "<title>rgb(255, 255, 255)" in dom(script)
 
 
-def test_the_page_is_not_wider_than_a_phone(dom):
-    measure = """document.body.insertAdjacentHTML('beforeend', '<p id=measured></p>');
-        const frame = document.createElement('iframe');
-        frame.style = 'border: 0; width: 390px; height: 30000px';
-        frame.srcdoc = document.documentElement.outerHTML.replace(/<script>[^]*<\\/script>/g, '');
-        frame.onload = () => {
-          const width = frame.contentDocument.documentElement.scrollWidth;
-          document.getElementById('measured').textContent = `width ${width}`;
-        };
-        document.body.append(frame);"""
-    html = dom(measure, sites=("A-hospital-with-an-unbreakably-long-name-" * 3, "Bert", "Cleo"))
-    assert re.search(r'<p id="measured">(.*?)</p>', html).group(1) == "width 390"
+@pytest.fixture
+def on_a_phone(dom):
+    """What an expression about the document says where that is 390 pixels wide."""
+
+    def measure(expression, **options):
+        script = """document.body.insertAdjacentHTML('beforeend', '<p id=measured></p>');
+            const frame = document.createElement('iframe');
+            frame.style = 'border: 0; width: 390px; height: 30000px';
+            frame.srcdoc = document.documentElement.outerHTML.replace(/<script>[^]*<\\/script>/g, '');
+            frame.onload = () => {
+              const page = frame.contentDocument, style = frame.contentWindow.getComputedStyle;
+              document.getElementById('measured').textContent = EXPRESSION;
+            };
+            document.body.append(frame);"""
+        html = dom(script.replace("EXPRESSION", expression), **options)
+        return unescape(re.search(r'<p id="measured">(.*?)</p>', html, re.DOTALL).group(1))
+
+    return measure
+
+
+def test_the_page_is_not_wider_than_a_phone(on_a_phone):
+    width = "`width ${page.documentElement.scrollWidth}`"
+    assert on_a_phone(width, sites=("A-hospital-with-an-unbreakably-long-name-" * 3, "Bert", "Cleo")) == "width 390"
+
+
+def test_every_cell_on_a_phone_has_the_label_of_its_own_table(on_a_phone, make_folder, audit_document):
+    folder = make_folder()
+    (folder / "audit.json").write_text(json.dumps(audit_document()))
+    said = on_a_phone(
+        "JSON.stringify([...page.querySelectorAll('.sights td')].map((td) => style(td, '::before').content))",
+        runs=[load_run(folder)],
+    )
+    assert json.loads(said)[:2] == ['"The server: "', '"The other sites: "']
+    assert json.loads(said)[-3:] == ['"Tell members from others: "', '"Rebuild rows: "', '"Learn about a site: "']
