@@ -41,7 +41,7 @@ $(VENV)/bin/python:
 
 # torch first and alone: pinned, so that no dependency makes pip choose another build of it.
 $(VENV)/.installed: $(VENV)/bin/python pyproject.toml constraints.txt
-	@echo "Installing into $(VENV) (once; a few minutes on a new machine) ..."
+	@echo "Installing into $(VENV) (once; the longest part is the download) ..."
 	$(PIP) torch
 	$(PIP) --editable .
 	@touch $@

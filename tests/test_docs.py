@@ -123,6 +123,15 @@ def test_every_method_the_readme_promises_is_there() -> None:
     assert {"sapefl", "local", "fedavg"} <= set(promised) <= set(ALGORITHMS)
 
 
+def test_no_table_is_empty() -> None:
+    """A header without a row is a result that was never filled in."""
+    for document in (*DOCUMENTS, ROOT / "CHANGELOG.md"):
+        lines = [*document.read_text(encoding="utf-8").splitlines(), ""]
+        rules = [number for number, line in enumerate(lines) if re.fullmatch(r"\|[-:| ]+\|", line)]
+        empty = [lines[number - 1] for number in rules if not lines[number + 1].startswith("|")]
+        assert empty == [], f"{document.name} has a table without rows"
+
+
 def test_links_lead_somewhere() -> None:
     for document in DOCUMENTS:
         for target in re.findall(r"\]\((?!https?:|#)([^)#]+)", document.read_text(encoding="utf-8")):

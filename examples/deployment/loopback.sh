@@ -66,7 +66,7 @@ for site in "${sites[@]}"; do
   cp "$site.run/node.key.pub" "nodes/$site.pub"
 done
 
-say "The rounds; this takes about a minute"
+say "The rounds; how long they take is up to this machine and what else it does"
 while [ "${#process[@]}" -gt 0 ]; do
   code=0
   wait -n -p ended "${process[@]}" || code=$?
