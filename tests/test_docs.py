@@ -132,6 +132,18 @@ def test_no_table_is_empty() -> None:
         assert empty == [], f"{document.name} has a table without rows"
 
 
+def test_what_encryption_costs_is_said_alike() -> None:
+    """In both places the share that follows from the measured round, to the whole percent its figures allow."""
+    performance, faq = ((ROOT / "docs" / name).read_text(encoding="utf-8") for name in ("performance.md", "faq.md"))
+    plain, encrypted = (
+        float(re.findall(rf"^\| {name} \| ([\d.]+) \|", performance, re.MULTILINE)[0]) for name in ("plaintext", "ckks")
+    )
+    said = [re.findall(r"(\d+) % of the encrypted\sround", text) for text in (performance, faq)]
+    assert len(said[0]) == 1
+    assert said[0] == said[1]
+    assert abs(int(said[0][0]) - 100 * (1 - plain / encrypted)) < 1
+
+
 def test_links_lead_somewhere() -> None:
     for document in DOCUMENTS:
         for target in re.findall(r"\]\((?!https?:|#)([^)#]+)", document.read_text(encoding="utf-8")):

@@ -9,6 +9,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from secure_sapefl.cli.interruption import going_on_with, same_command
 from secure_sapefl.cli.options import key_values
 from secure_sapefl.cli.progress import download_progress
 from secure_sapefl.errors import BadInput, SapeflError, UnknownName
@@ -118,7 +119,7 @@ def fetch(name: Annotated[str, typer.Argument(help="A registered name; see `secu
     spec = DATASETS[name]
     if not isinstance(spec.origin, Stored):
         raise BadInput(f"{name!r} is generated, there is nothing to fetch.")
-    with download_progress() as progress:
+    with going_on_with(same_command), download_progress() as progress:
         path = fetch_stored(spec, spec.origin, progress)
     typer.echo(f"{name}: {path}")
 

@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
+from secure_sapefl.cli.interruption import going_on_with, same_command
 from secure_sapefl.cli.options import key_values
 
 if TYPE_CHECKING:
@@ -74,7 +75,7 @@ def running(out: Path, cells: Path | None, jobs: int | None, quiet: bool) -> Ite
     from secure_sapefl.experiments.cells import CellStore
     from secure_sapefl.experiments.runner import Runner, default_jobs
 
-    with cell_progress(quiet) as on_step:
+    with going_on_with(same_command), cell_progress(quiet) as on_step:
         yield Runner(store=CellStore(cells or out / "cells"), jobs=jobs or default_jobs(), on_step=on_step)
 
 

@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from secure_sapefl.cli.interruption import same_command
 from secure_sapefl.cli.live import server_view
 from secure_sapefl.cli.passphrases import PassphraseFile, known_passphrase
 from secure_sapefl.cli.transport import JsonLogs, MetricsPort, WithoutTls, host_and_port
@@ -101,7 +102,7 @@ def start(
             what = f"{len(file.sites)} sites, {file.rounds} rounds"
             typer.echo(f"Study {file.name!r} ({file.digest[:16]}) on {listen}: {what}")
             server.serve(stopped)
-    typer.echo("Stopped." if stopped() else "The study is over.")
+    typer.echo(f"Stopped. Go on with:\n{same_command()}" if stopped() else "The study is over.")
 
 
 @app.command()

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from secure_sapefl.cli.audit import audited, conclude
+from secure_sapefl.cli.interruption import going_on_with, resume_command
 from secure_sapefl.cli.live import live_view
 from secure_sapefl.cli.options import Format, Quiet
 from secure_sapefl.cli.progress import download_progress, round_progress
@@ -59,13 +60,14 @@ def simulate(
 
     `secure-sapefl simulate --config runs/mine/config.toml --format json > numbers.json`
     """
-    if resume is not None:
-        summary, folder = _resume(resume, settings, config, out, quiet, live), resume
-    else:
-        chosen = _config(settings, config)
-        folder = out or _default_folder(chosen)
-        summary = _simulate(chosen, folder, quiet, live)
-    findings = audited(folder, quiet=quiet) if audit else None
+    chosen = _config(settings, config)
+    folder = resume or out or _default_folder(chosen)
+    with going_on_with(lambda: resume_command(folder, *_flags(audit, output, quiet, live))):
+        if resume is not None:
+            summary = _resume(resume, settings, config, out, quiet, live)
+        else:
+            summary = _simulate(chosen, folder, quiet, live)
+        findings = audited(folder, quiet=quiet) if audit else None
     if output == "json":
         typer.echo(json.dumps(summary if findings is None else summary | {"audit": findings.to_json()}))
     else:
@@ -107,6 +109,12 @@ def _resume(
 def _config(settings: dict[str, Any], file: Path | None) -> Config:
     base = {} if file is None else read_toml(file)
     return Config.read(base | settings, "the command line" if file is None else str(file))
+
+
+def _flags(audit: bool, output: str, quiet: bool, live: bool) -> list[str]:
+    """How this command was asked to show its results; a resumed one takes nothing else."""
+    asked = {"--audit": audit, "--format=json": output == "json", "--quiet": quiet, "--live": live}
+    return [flag for flag, wanted in asked.items() if wanted]
 
 
 def _default_folder(config: Config) -> Path:

@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from secure_sapefl.cli.interruption import same_command
 from secure_sapefl.cli.passphrases import PassphraseFile, known_passphrase
 from secure_sapefl.cli.transport import JsonLogs, MetricsPort, WithoutTls, host_and_port
 from secure_sapefl.errors import BadInput
@@ -68,4 +69,4 @@ def start(
         with metrics_on(metrics_port, lambda: read_site_status(status), site_metrics):
             typer.echo(f"Site {SiteHome(home).name!r} in study {file.name!r} ({file.digest[:16]}), server {server}")
             run_site(settings, words, stopped)
-    typer.echo("Stopped." if stopped() else "The study is over.")
+    typer.echo(f"Stopped. Go on with:\n{same_command()}" if stopped() else "The study is over.")

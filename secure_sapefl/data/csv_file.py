@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from secure_sapefl.data.arrays import Arrays
 from secure_sapefl.errors import BadInput, UnknownName
 
+OTHER_SEPARATORS: Final = {";": "semicolons", "\t": "tabs"}
 MISSING: Final = frozenset({"", "?", "na", "n/a", "nan", "null", "none"})
 
 
@@ -43,6 +44,8 @@ def read_cells(path: Path) -> tuple[list[str], list[list[str]]]:
         raise BadInput(f"There is no file {path}.") from None
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise BadInput(f"{path.name} is not a readable CSV file ({error}). Save it as UTF-8 text.") from error
+    if lines:
+        _check_separator(path, lines[0])
     if len(lines) < 2:
         raise BadInput(f"{path.name} has no rows below its header line.")
     header, rows = lines[0], lines[1:]
@@ -53,6 +56,16 @@ def read_cells(path: Path) -> tuple[list[str], list[list[str]]]:
         if len(row) != len(header):
             raise BadInput(f"{path.name}, line {number}: {len(row)} cells, the header has {len(header)}.")
     return header, rows
+
+
+def _check_separator(path: Path, header: list[str]) -> None:
+    """Spreadsheets of many countries write semicolons, and copied tables have tabs."""
+    for separator, name in OTHER_SEPARATORS.items():
+        if sum(cell.count(separator) for cell in header) >= len(header):
+            raise BadInput(
+                f"{path.name}: its header is divided by {name}, not by commas. Save it as CSV with commas between "
+                "columns and points in decimal numbers."
+            )
 
 
 def _text(path: Path, name: str, cells: tuple[str, ...]) -> NDArray[np.str_]:

@@ -48,12 +48,25 @@ def test_it_becomes_a_federation_of_its_groups(tmp_path):
         ("a,a,y\n1,2,x\n", "y", None, "column 'a' appears more than once"),
         ("a,y\n", "y", None, "no rows below"),
         ("", "y", None, "no rows below"),
+        (
+            "age;outcome\n61,5;ill\n45;well\n",
+            "outcome",
+            None,
+            "divided by semicolons, not by commas.*points",
+        ),
+        ("age\toutcome\n61\till\n45\twell\n", "outcome", None, "divided by tabs, not by commas. Save it as CSV"),
+        ("age;outcome\n", "outcome", None, "semicolons"),
         ("y\nx\nz\n", "y", None, "no column left for features"),
     ],
 )
 def test_mistakes(tmp_path, text, label, group, message):
     with pytest.raises(BadInput, match=message):
         read_csv(write(tmp_path, text), label, group)
+
+
+def test_one_semicolon_in_a_name_is_no_separator(tmp_path):
+    path = write(tmp_path, "age; in years,weight,outcome\n61,70,ill\n45,80,well\n")
+    assert read_csv(path, "outcome", None)["X"].tolist() == [[61.0, 70.0], [45.0, 80.0]]
 
 
 def test_a_misspelt_column_gets_a_suggestion(tmp_path):

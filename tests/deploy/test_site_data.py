@@ -128,6 +128,8 @@ def test_new_records_are_prepared_as_the_training_rows_were(study: StudyFile, cs
         ("age,sex,chol,disease\n1,f,2,no\n", "at least 5"),
         ("age,sex,chol,disease\n", "no rows below"),
         (GOOD + "1,f\n", "line 32: 2 cells, the header has 4"),
+        (GOOD.replace(",", ";"), "header is divided by semicolons, not by commas. Save it as CSV"),
+        (GOOD.replace(",", "\t"), "header is divided by tabs, not by commas. Save it as CSV"),
         ("age,age,sex,chol,disease\n1,1,f,2,no\n", "appears more than once"),
     ],
 )
