@@ -2,7 +2,7 @@
 
 The server cannot check a sum itself. A sum is wrong when more than half of those in it say so over their signatures,
 not counting those whose own rules kept them from looking. One site that cries wolf is outvoted: all hold the same key,
-so the same bytes pass or fail at every honest site.
+so the same bytes pass or fail at every honest site. Without a majority either way, a sum shows nothing.
 """
 
 import base64
@@ -39,7 +39,7 @@ class _Sum:
         jury = len(self.senders) - len(self.unjudged_by)
         if 2 * len(self.reports) > jury:
             return False
-        return True if self.held_by and 2 * len(self.held_by) >= jury else None
+        return True if 2 * len(self.held_by) > jury else None
 
 
 class Verdicts:

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from sapefl_crypto import CohortKey
+from secure_sapefl.coordinator.verdicts import _Sum
 from secure_sapefl.protocol.messages import RoundOutcome
 from secure_sapefl.transport.reports import digest_of, write_report
 from secure_sapefl.transport.wire import ToSite, read_to_server, read_to_site, write_to_server, write_to_site
@@ -140,6 +141,24 @@ def test_reports_in_anothers_name_or_on_another_sum_count_for_nothing(world: Wor
     )
     assert not deployed.server._verdicts.hear(replace(answer, reports=forged))
     assert not deployed.server._verdicts._sums[0].reports
+
+
+@pytest.mark.parametrize(
+    ("rejecters", "holders", "unjudged", "verdict"),
+    [
+        ("ne", "s", "", False),
+        ("ns", "", "e", False),
+        ("n", "es", "", True),
+        ("n", "e", "s", None),  # one word against one: the liar may be either
+        ("", "", "nes", None),
+        ("n", "", "", None),
+    ],
+)
+def test_a_sum_is_wrong_or_sound_by_majority_and_nothing_otherwise(
+    rejecters: str, holders: str, unjudged: str, verdict: bool | None
+) -> None:
+    about = _Sum("", ("n", "e", "s"), dict.fromkeys(rejecters, b""), set(holders), set(unjudged))
+    assert about.verdict() is verdict
 
 
 def outcome_letter(deployed: Any, name: str, outcome: RoundOutcome) -> Any:

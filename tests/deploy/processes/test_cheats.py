@@ -64,6 +64,46 @@ def test_a_server_that_hands_out_one_sites_ciphertext_is_found_out(small: Small,
     print(f"\ndishonest server: {study.site_status('east')['halted']}")
 
 
+HOSTILE = """
+import sys
+if {"site", "start"} <= set(sys.orig_argv):
+    from sapefl_crypto import cohort
+    honest, wrong = cohort.CohortKey.encrypt, []
+    def encrypt(self, vector, **about):
+        wrong[:] = wrong or [cohort.CohortKey.generate(self.params)]
+        return honest(wrong[0], vector, **about)
+    cohort.CohortKey.encrypt = encrypt
+"""
+
+
+def test_a_site_that_spoils_sums_is_left_out_and_the_study_goes_on(small: Small, tmp_path: Path) -> None:
+    """One site's process encrypts with a key of its own: its frames look right to the server, and no sum with them
+    holds."""
+    study = small(rounds=5)
+    for site in study.file.sites:
+        policy = study.home(site).policy_path
+        loose = policy.read_text().replace("min_effective_cohort = 2.0", "min_effective_cohort = 1.0")
+        policy.write_text(loose.replace("max_share = 0.6", "max_share = 0.9"))
+    study.start_server()
+    with patched(study, tmp_path / "patch", HOSTILE):
+        study.start_site("east")
+    others = [site for site in study.file.sites if site != "east"]
+    for site in others:
+        study.start_site(site)
+    study.wait_to_finish()
+    assert study.status()["closed"] == 5
+    assert {one["site"]: one["answer"].split(":")[0] for one in study.status()["sites"]}["east"] == "left out"
+    assert [one["site"] for one in study.status()["history"][-1]["left_out"]] == ["east"]
+    first, second = (study.site_state(site).theta_global for site in others)
+    assert first.equal(second)
+    assert study.site_status(others[0])["halted"] is None
+    wrong = [event.round_index for event in study.events(others[0], "refused") if event.checks == {"tags": False}]
+    print(
+        f"\nhostile site: wrong sums in rounds {wrong}; sums used in the others; {study.status()['sites'][0]['answer']}"
+    )
+    assert len(wrong) <= 3
+
+
 STUTTER = """
 import sys
 if any("flwr-clientapp" in word for word in sys.argv):
