@@ -23,6 +23,19 @@ if TYPE_CHECKING:
     from sapefl_crypto.errors import ValueRejected as ValueRejected
     from sapefl_crypto.identity import SiteIdentity as SiteIdentity
     from sapefl_crypto.identity import SitePublicKeys as SitePublicKeys
+    from sapefl_crypto.joint.aggregate import JointAggregate as JointAggregate
+    from sapefl_crypto.joint.aggregate import JointClaim as JointClaim
+    from sapefl_crypto.joint.aggregator import JointAggregator as JointAggregator
+    from sapefl_crypto.joint.certificate import Certificate as Certificate
+    from sapefl_crypto.joint.committee import Committee as Committee
+    from sapefl_crypto.joint.member import Member as Member
+    from sapefl_crypto.joint.occasion import JointRound as JointRound
+    from sapefl_crypto.joint.opening import open_mean as open_mean
+    from sapefl_crypto.joint.plan import JointPlan as JointPlan
+    from sapefl_crypto.joint.policy import JointPolicy as JointPolicy
+    from sapefl_crypto.joint.round_key import RoundKey as RoundKey
+    from sapefl_crypto.joint.sealing import SealingKey as SealingKey
+    from sapefl_crypto.joint.tags import TagRoot as TagRoot
     from sapefl_crypto.parameters import Parameters as Parameters
     from sapefl_crypto.pool import EncryptionPool as EncryptionPool
     from sapefl_crypto.pool import ShardedSum as ShardedSum
@@ -38,6 +51,18 @@ _HOMES = {
         "AggregateRejected", "CryptoError", "FrameRejected", "KeyRejected", "ParametersRejected", "ValueRejected",
     ),
     "identity": ("SiteIdentity", "SitePublicKeys"),
+    "joint.aggregate": ("JointAggregate", "JointClaim"),
+    "joint.aggregator": ("JointAggregator",),
+    "joint.certificate": ("Certificate",),
+    "joint.committee": ("Committee",),
+    "joint.member": ("Member",),
+    "joint.occasion": ("JointRound",),
+    "joint.opening": ("open_mean",),
+    "joint.plan": ("JointPlan",),
+    "joint.policy": ("JointPolicy",),
+    "joint.round_key": ("RoundKey",),
+    "joint.sealing": ("SealingKey",),
+    "joint.tags": ("TagRoot",),
     "parameters": ("Parameters",),
     "pool": ("EncryptionPool", "ShardedSum"),
     "signing": ("sign_frame", "verify_frame"),

@@ -51,21 +51,21 @@ class Aggregate:
 
     def to_bytes(self) -> bytes:
         header = _HEADER.pack(_MAGIC, _VERSION, self.occasion.to_bytes(), len(self.claim))
-        return with_checksum(header, *(_part_bytes(part) for part in self.claim), self.payload)
+        return with_checksum(header, *map(part_bytes, self.claim), self.payload)
 
     @classmethod
     def from_bytes(cls, data: bytes) -> "Aggregate":
         """Parse what came over the network; `AggregateRejected` ("format") for anything malformed."""
         if len(data) < _HEADER.size + CHECKSUM_BYTES:
-            raise _malformed(f"{len(data)} bytes are too few")
+            raise malformed(f"{len(data)} bytes are too few")
         magic, version, occasion, count = _HEADER.unpack_from(data)
         if magic != _MAGIC or version != _VERSION or not checksum_holds(data):
-            raise _malformed(f"damaged, or not an aggregate of version {_VERSION}")
-        claim, start = _read_claim(data, count)
+            raise malformed(f"damaged, or not an aggregate of version {_VERSION}")
+        claim, start = read_claim(data, _HEADER.size, len(data) - CHECKSUM_BYTES, count)
         try:
             return cls(occasion=Occasion.from_bytes(occasion), claim=claim, payload=data[start:-CHECKSUM_BYTES])
         except ValueError:
-            raise _malformed("of an unknown kind") from None
+            raise malformed("of an unknown kind") from None
 
     def check(self, params: Parameters, expected: Occasion) -> None:
         """Raise unless this belongs to the occasion and its claim and sizes are possible under the plan."""
@@ -84,18 +84,18 @@ class Aggregate:
                 raise AggregateRejected("format", f"Round {expected.round_index}: {sentence}.")
 
 
-def _part_bytes(part: ClaimedPart) -> bytes:
+def part_bytes(part: ClaimedPart) -> bytes:
     name = encoded_sender(part.sender)
     return bytes([len(name)]) + name + _PART.pack(part.weight, part.nonce)
 
 
-def _read_claim(data: bytes, count: int) -> tuple[Claim, int]:
-    """Parts are read only as far as bytes are there, so a lying count costs nothing."""
-    end, start, parts = len(data) - CHECKSUM_BYTES, _HEADER.size, []
+def read_claim(data: bytes, start: int, end: int, count: int) -> tuple[Claim, int]:
+    """The parts between ``start`` and ``end``, and where they end; a lying count costs nothing."""
+    parts = []
     for _ in range(count):
-        weight_at = start + 1 + data[start]
+        weight_at = start + 1 + data[start] if start < end else end
         if weight_at + _PART.size > end:
-            raise _malformed("its claim runs past its end")
+            raise malformed("its claim runs past its end")
         weight, nonce = _PART.unpack_from(data, weight_at)
         parts.append(ClaimedPart(sender=_sender(data[start + 1 : weight_at]), weight=weight, nonce=nonce))
         start = weight_at + _PART.size
@@ -106,8 +106,8 @@ def _sender(name: bytes) -> str:
     try:
         return read_sender(name, "claim")
     except FrameRejected:
-        raise _malformed("a sender's name is not readable text") from None
+        raise malformed("a sender's name is not readable text") from None
 
 
-def _malformed(what: str) -> AggregateRejected:
+def malformed(what: str) -> AggregateRejected:
     return AggregateRejected("format", f"{what}; ask the server to send it again.")

@@ -20,7 +20,7 @@ from sapefl_crypto.binding import bind
 from sapefl_crypto.errors import KeyRejected
 from sapefl_crypto.secret import Guarded
 
-_SUITE: Final = hpke.Suite(hpke.KEM.X25519, hpke.KDF.HKDF_SHA256, hpke.AEAD.AES_256_GCM)
+SUITE: Final = hpke.Suite(hpke.KEM.X25519, hpke.KDF.HKDF_SHA256, hpke.AEAD.AES_256_GCM)
 _KEY_BYTES: Final = 32
 _TEXT: Final = "sapefl-site-v1"
 _NAME: Final = "[A-Za-z0-9][A-Za-z0-9._-]{0,63}"
@@ -60,7 +60,7 @@ class SitePublicKeys:
             raise KeyRejected(f"Site {self.name!r}: public keys have {_KEY_BYTES} bytes each. {_ASK_AGAIN}")
         if not _can_sign(self.signing):
             raise KeyRejected(f"Site {self.name!r}: under its signing key anybody could sign. {_ASK_AGAIN}")
-        if not _can_seal(self.sealing):
+        if not can_seal(self.sealing):
             raise KeyRejected(f"Site {self.name!r}: what is sealed for its key anybody could open. {_ASK_AGAIN}")
 
     @property
@@ -88,7 +88,7 @@ class SitePublicKeys:
 
     def seal_for(self, data: bytes, *, context: bytes) -> bytes:
         """Encrypt ``data`` so that only this site can read it, and only by naming the same ``context``."""
-        return _SUITE.encrypt(data, X25519PublicKey.from_public_bytes(self.sealing), self.purpose(context))
+        return SUITE.encrypt(data, X25519PublicKey.from_public_bytes(self.sealing), self.purpose(context))
 
     def verify(self, signature: bytes, message: bytes) -> None:
         """Return only if this site signed ``message``; otherwise `cryptography.exceptions.InvalidSignature`."""
@@ -140,7 +140,7 @@ class SiteIdentity(Guarded):
     def unseal(self, blob: bytes, *, context: bytes) -> bytes:
         """Open what somebody sealed for this site's public keys under the same ``context``."""
         try:
-            return _SUITE.decrypt(blob, self._sealing, self.public.purpose(context))
+            return SUITE.decrypt(blob, self._sealing, self.public.purpose(context))
         except InvalidTag:
             raise KeyRejected(
                 f"Site {self.public.name!r} cannot open this sealed secret: it was damaged, or made for another site, "
@@ -155,7 +155,7 @@ def _can_sign(key: bytes) -> bool:
     return y < _FIELD and y not in _SMALL_ORDER
 
 
-def _can_seal(key: bytes) -> bool:
+def can_seal(key: bytes) -> bool:
     """Whether a secret shared with this key is one. With a point of low order it is zero, whoever computes it."""
     if int.from_bytes(key, "little") >= _FIELD:
         return False

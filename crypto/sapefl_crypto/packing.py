@@ -15,17 +15,22 @@ Chunks = npt.NDArray[np.float64]
 
 
 def checked(vector: npt.ArrayLike, params: Parameters) -> npt.NDArray[np.float64]:
+    """The vector on the plan's grid, as float64."""
+    return params.on_grid(bounded(vector, params.max_abs_value))
+
+
+def bounded(vector: npt.ArrayLike, max_abs_value: float) -> npt.NDArray[np.float64]:
     """The vector as float64, or `ValueRejected`: what does not fit is refused before encryption, never clipped."""
     values = np.asarray(vector)
     if values.ndim != 1 or values.size == 0 or values.dtype.kind != "f":
         raise ValueRejected(f"Expected a flat, non-empty vector of floats, got {values.dtype} of shape {values.shape}.")
     peak = float(np.max(np.abs(values)))  # NaN if any value is
-    if not peak <= params.max_abs_value:
+    if not peak <= max_abs_value:
         raise ValueRejected(
-            f"The vector reaches {peak:g}; this cohort's parameters allow values up to ±{params.max_abs_value:g}. "
+            f"The vector reaches {peak:g}; this cohort's parameters allow values up to ±{max_abs_value:g}. "
             "Clip or scale the update deliberately, or plan Parameters with a larger max_abs_value."
         )
-    return params.on_grid(values.astype(np.float64))
+    return values.astype(np.float64)
 
 
 def to_chunks(values: npt.NDArray[np.float64], params: Parameters) -> Chunks:

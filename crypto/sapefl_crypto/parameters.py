@@ -19,13 +19,16 @@ import math
 import struct
 import sys
 from dataclasses import astuple, dataclass, replace
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import numpy.typing as npt
 
 from sapefl_crypto import seal
 from sapefl_crypto.errors import ParametersRejected
+
+if TYPE_CHECKING:
+    from sapefl_crypto.joint.plan import JointPlan
 
 TAGS: Final = 8
 MIN_SECURITY_BITS: Final = 128
@@ -78,6 +81,13 @@ class Parameters:
         if plan.finest_grid_bits < _COARSEST_GRID_BITS:
             raise _too_coarse(plan)
         return replace(plan, grid_bits=plan.finest_grid_bits, precision=0.5**plan.finest_grid_bits)
+
+    @staticmethod
+    def joint(*, max_clients: int = 128, max_abs_value: float = 8.0, weight_bits: int = 5) -> "JointPlan":
+        """An exact plan for joint keys, where values travel in coefficients (joint/plan.py)."""
+        from sapefl_crypto.joint.plan import JointPlan
+
+        return JointPlan.finest(max_clients=max_clients, max_abs_value=max_abs_value, weight_bits=weight_bits)
 
     @property
     def finest_grid_bits(self) -> int:

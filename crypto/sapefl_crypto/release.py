@@ -16,8 +16,9 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from sapefl_crypto.derivation import ROOT_BYTES, keystream
+from sapefl_crypto.derivation import ROOT_BYTES
 from sapefl_crypto.errors import ValueRejected
+from sapefl_crypto.gaussian import normals
 from sapefl_crypto.parameters import Parameters
 from sapefl_crypto.secret import Secret
 
@@ -45,13 +46,5 @@ def flooded(
         )
     if vector.ndim != 1 or not np.isfinite(vector).all():
         raise ValueRejected("Only a flat vector of finite numbers can be released.")
-    return (vector + release_noise(params, decryptions) * _normals(vector.size)).astype(np.float32)
-
-
-def _normals(count: int) -> npt.NDArray[np.float64]:
-    """Gaussian numbers from a cryptographic stream (Box-Muller); numpy's own generators can be predicted."""
-    half = (count + 1) // 2
-    stream = keystream(Secret(os.urandom(ROOT_BYTES)), 0, 16 * half)
-    first, second = ((np.frombuffer(stream, "<u8") >> np.uint64(11)) + 0.5).reshape(2, half) / 2.0**53
-    radius, angle = np.sqrt(-2 * np.log(first)), 2 * np.pi * second
-    return np.concatenate((radius * np.cos(angle), radius * np.sin(angle)))[:count]
+    noise = normals(Secret(os.urandom(ROOT_BYTES)), vector.size)
+    return (vector + release_noise(params, decryptions) * noise).astype(np.float32)

@@ -62,7 +62,6 @@ class Ring:
         self._encoder = sealapi.CKKSEncoder(self.context)
         self.parms_id: Final = self.context.first_parms_id()
         self._load_into = _Inbox().load if _MEMORY_FILES else loaded
-        self._shape = struct.pack("<4QBQQQdQ", *self.parms_id, 1, 2, ring_degree, 1, scale, 1)
 
     def encode(self, slots: Slots) -> Any:
         plain = sealapi.Plaintext()
@@ -91,11 +90,12 @@ class Ring:
         """
         return self._load(first, header(_SEED_RECORD) + _PRNG_BLAKE2XB + seed, into)
 
-    def load_sum(self, both: Coefficients, into: Any | None = None) -> Any:
-        return self._load(both, b"", into)
+    def load_sum(self, whole: Coefficients, into: Any | None = None) -> Any:
+        """A ciphertext from all its polynomials: two of a sum, up to sixteen where only their products are wanted."""
+        return self._load(whole, b"", into, whole.size // self.degree)
 
-    def save_sum(self, cipher: Any) -> Coefficients:
-        return self.numbers(saved(cipher.save), 2 * self.degree, len(self._metadata(0)))
+    def save_sum(self, cipher: Any, polynomials: int = 2) -> Coefficients:
+        return self.numbers(saved(cipher.save), polynomials * self.degree, len(self._metadata(0)))
 
     def numbers(self, stream: memoryview, count: int, start: int) -> Coefficients:
         return np.frombuffer(_body(stream), "<u8", count, start)
@@ -104,12 +104,13 @@ class Ring:
         stream = saved(serializable.save)
         return self.numbers(stream, self.degree, len(self._metadata(0))), bytes(stream[-SEED_BYTES:])
 
-    def _metadata(self, count: int) -> bytes:
-        """What SEAL writes before a ciphertext's numbers: parms id, NTT form, two polynomials, one prime, scale."""
-        return self._shape + array_header(count)
+    def _metadata(self, count: int, polynomials: int = 2) -> bytes:
+        """What SEAL writes before a ciphertext's numbers: parms id, NTT form, polynomials, one prime, scale."""
+        shape = struct.pack("<4QBQQQdQ", *self.parms_id, 1, polynomials, self.degree, 1, self.scale, 1)
+        return shape + array_header(count)
 
-    def _load(self, numbers: Coefficients, after: bytes, into: Any | None) -> Any:
-        before, middle = self._metadata(numbers.size), numbers.tobytes()
+    def _load(self, numbers: Coefficients, after: bytes, into: Any | None, polynomials: int = 2) -> Any:
+        before, middle = self._metadata(numbers.size, polynomials), numbers.tobytes()
         whole = header(HEADER_BYTES + len(before) + len(middle) + len(after))
         cipher = sealapi.Ciphertext() if into is None else into
         self._load_into(cipher.load, self.context, whole, before, middle, after)
