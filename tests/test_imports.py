@@ -62,16 +62,6 @@ FORBIDDEN = {  # folder or module: what it must not import, however deep inside 
 }
 ALLOWED = {
     "secure_sapefl.data.torchvision_sets": {"torch"},  # torchvision's datasets do not import without it
-    "secure_sapefl.transport.server_app": {  # the coordinator decides inside the ServerApp's process
-        "secure_sapefl.coordinator.coordinator",
-        "secure_sapefl.coordinator.coordinator.Coordinator",
-        "secure_sapefl.coordinator.state",
-        "secure_sapefl.coordinator.state.ServerState",
-        "secure_sapefl.study.file",
-        "secure_sapefl.study.file.read_study",
-        "secure_sapefl.study.terms",
-        "secure_sapefl.study.terms.StudyTerms",
-    },
 }
 ONLY_IN = {  # a dependency: the folders that may name it
     "tenseal": ("sapefl_crypto",),
@@ -80,6 +70,8 @@ ONLY_IN = {  # a dependency: the folders that may name it
     "rich": ("secure_sapefl.cli",),
     "opacus": ("secure_sapefl.privacy",),
     "flwr": ("secure_sapefl.transport",),
+    "httpx": ("secure_sapefl.transport",),
+    "uvicorn": ("secure_sapefl.transport",),
 }
 
 

@@ -56,6 +56,12 @@ def start(
         Path | None,
         typer.Option(help="Folder of relays' public keys (*.pub): only these may connect.", show_default="STATE/nodes"),
     ] = None,
+    run: Annotated[
+        Path | None, typer.Option(help="Folder of socket and Flower's files.", show_default="STATE.run, beside STATE")
+    ] = None,
+    relay_user: Annotated[
+        str | None, typer.Option(help="Run what is Flower's as this user (root only).", show_default=False)
+    ] = None,
     at_once: Annotated[
         int | None,
         typer.Option(help="Ask so many sites at a time: spares a small machine.", min=1, show_default="all"),
@@ -67,13 +73,15 @@ def start(
 ) -> None:
     """Serve a study until every site has every round. Started again after a crash, it goes on where it was.
 
+    Sites reach Flower through a gate that passes their nodes' calls and nothing else, whatever is listened on.
+
     Examples:
 
     `secure-sapefl server start --study study.toml --key coordinator.key --tls tls --listen 0.0.0.0:9092`
 
     `secure-sapefl server start --study study.toml --key coordinator.key --without-tls --metrics-port 9400 --live`
     """
-    from secure_sapefl.coordinator.runner import ServerSettings, StudyServer
+    from secure_sapefl.coordinator.runner import ServerSettings, run_server
     from secure_sapefl.coordinator.state import read_status
     from secure_sapefl.study.file import read_study
     from secure_sapefl.transport.logs import log_to_terminal
@@ -87,21 +95,23 @@ def start(
         key=key,
         passphrase=known_passphrase(key, passphrase_file),
         state=state,
+        run=state.absolute().with_name(state.name + ".run") if run is None else run.absolute(),
         host=host,
         port=port,
         tls=_tls(tls, without_tls),
         node_keys=(state / "nodes" if node_keys is None else node_keys).absolute(),
+        relay_user=relay_user,
         at_once=at_once,
     )
-    with log_to_terminal(json_lines=json_logs), asked_to_stop() as stopped:
-        server = StudyServer(settings)
-        with (
-            metrics_on(metrics_port, lambda: read_status(state), server_metrics),
-            server_view(live, lambda: read_status(state)),
-        ):
-            what = f"{len(file.sites)} sites, {file.rounds} rounds"
-            typer.echo(f"Study {file.name!r} ({file.digest[:16]}) on {listen}: {what}")
-            server.serve(stopped)
+    with (
+        log_to_terminal(json_lines=json_logs),
+        asked_to_stop() as stopped,
+        metrics_on(metrics_port, lambda: read_status(state), server_metrics),
+        server_view(live, lambda: read_status(state)),
+    ):
+        what = f"{len(file.sites)} sites, {file.rounds} rounds"
+        typer.echo(f"Study {file.name!r} ({file.digest[:16]}) on {listen}: {what}")
+        run_server(settings, stopped)
     typer.echo(f"Stopped. Go on with:\n{same_command()}" if stopped() else "The study is over.")
 
 

@@ -70,6 +70,10 @@ class Coordinator:
 
     # letters
 
+    def forget_nodes(self) -> None:
+        """The transport begins anew: nothing is on its way, and every node has to say again whose it is."""
+        self._nodes.clear()
+
     def next_letter(self, node: int) -> Parts | None:
         """What to send to a node now; None where there is nothing to say, or it has not answered yet."""
         at = self._nodes.setdefault(node, Node())

@@ -1,35 +1,38 @@
-"""`server start`: keeps a SuperLink running and, inside it, a run of the study, until the study is over.
+"""`server start`: the coordinator in this process, and beside it Flower, which is kept running until the study is over.
 
-Flower does not resume a run whose process died. The study does: its state is on disk, so a new run goes on where the
-old one stopped. A run is alive as long as it holds the lock on the state.
+Flower carries. Its SuperLink listens on loopback, behind the gate; its ServerApp reaches the coordinator over a socket.
+Neither has a key of the study, and a run that ends is followed by another.
 """
 
 import logging
+import socket
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from sapefl_crypto.custody import identity_from
+from sapefl_crypto.keyfile import Kind, read_key
 from sapefl_crypto.secret import Secret
-from secure_sapefl.coordinator.state import is_held, read_status
+from secure_sapefl.coordinator.coordinator import Coordinator
+from secure_sapefl.coordinator.door import Door, largest_answer
+from secure_sapefl.coordinator.state import ServerState, read_status
 from secure_sapefl.errors import BadInput
 from secure_sapefl.storage.files import make_private_folder
-from secure_sapefl.transport import server_app_environment
-from secure_sapefl.transport.flower import (
-    Child,
-    FlowerFailed,
-    Tls,
-    run_once,
-    superlink_command,
-    wait_for_port,
-    write_bundle,
-)
+from secure_sapefl.study.file import StudyFile, read_study
+from secure_sapefl.study.terms import StudyTerms
+from secure_sapefl.transport.agent_socket import AgentSocket
+from secure_sapefl.transport.flower import Child, FlowerFailed, Tls
+from secure_sapefl.transport.logs import log_to
+from secure_sapefl.transport.relay import RelayFolder, RelayUser
+from secure_sapefl.transport.superlink import SuperLink, listening
 
 _log = logging.getLogger(__name__)
-_BEGIN_SECONDS: Final = 120.0  # for a submitted run to take the lock
-_RETRY_SECONDS: Final = 10.0  # after Flower refused to start one
+_RETRY_SECONDS: Final = 10.0  # after a run could not be started, or ended
 _PAUSE_SECONDS: Final = 1.0
+_PUBLISH_SECONDS: Final = 2.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,60 +41,69 @@ class ServerSettings:
     key: Path  # the coordinator's
     passphrase: Secret | None  # of that key
     state: Path
+    run: Path  # folder of the socket and of Flower's files; holds no key of the study
     host: str
     port: int
     tls: Tls | None
     node_keys: Path  # folder of the public keys of relays that may connect; Flower checks them over TLS only
+    relay_user: str | None = None
     at_once: int | None = None  # sites asked at the same time; None is all
 
-    @property
-    def address(self) -> str:
-        """As programs on this machine reach the SuperLink."""
-        host = "127.0.0.1" if self.host in ("0.0.0.0", "::") else self.host  # noqa: S104 - compared, not bound
-        return f"{host}:{self.port}"
+
+class RunningStudy:
+    """The coordinator, in a thread of its own: the socket's."""
+
+    def __init__(self, coordinator: Coordinator, state: ServerState, door: Door, socket: AgentSocket) -> None:
+        self._coordinator, self._state, self._door, self._socket = coordinator, state, door, socket
+        self._published = 0.0
+        self.over = False
+
+    def serve(self) -> None:
+        try:
+            self._socket.serve(self._door.answer, self._pass_time)
+        finally:
+            self._state.publish(self._coordinator.status())
+
+    def stop(self) -> None:
+        self._socket.stop()
+
+    def _pass_time(self) -> None:
+        self._coordinator.advance()
+        self.over = self._coordinator.finished
+        if time.monotonic() > self._published + _PUBLISH_SECONDS:
+            self._state.publish(self._coordinator.status())
+            self._published = time.monotonic()
 
 
-class StudyServer:
-    """``serve`` returns when the study is over, or when ``stopped`` says so."""
+class Carriers:
+    """SuperLink, gate and the run's ServerApp; to be started, kept and stopped by one thread."""
 
-    def __init__(self, settings: ServerSettings) -> None:
+    def __init__(self, settings: ServerSettings, near: RelayFolder, listener: socket.socket) -> None:
         self._settings = settings
-        self._home = settings.state / "flower"
-        self._bundle = settings.state / "bundle"
-        for folder in (settings.state, settings.node_keys):
-            make_private_folder(folder)
-        write_bundle(self._bundle, self._home, settings.address, settings.tls)
-        self._link = Child(
-            superlink_command(settings.host, settings.port, settings.tls),
-            self._home,
-            settings.state / "superlink.log",
-            server_app_environment.of(
-                settings.study, settings.state, settings.key, settings.passphrase, settings.at_once
-            ),
-        )
-        self._submit_after = 0.0
-        self._seen_running = False
+        self._link = SuperLink(near, settings.state, tls=settings.tls is not None)
+        self._gate = self._link.gate(listener, settings.tls)
+        self._run: Child | None = None
+        self._run_after = 0.0
         self._admitted: set[bytes] = set()
 
-    def serve(self, stopped: Callable[[], bool]) -> None:
-        try:
-            self._link.start()
-            self._prepare()
-            while not (stopped() or self._over()):
-                if self._link.keep_running():
-                    self._prepare()
-                self._admit()
-                self._keep_run()
-                time.sleep(_PAUSE_SECONDS)
-        finally:
-            self._link.stop()
+    def start(self) -> None:
+        self._link.child.start()
+        self._link.wait()
+        self._gate.start()
 
-    def _prepare(self) -> None:
-        """A new SuperLink knows nobody: no node's key, and no run."""
-        host, _, port = self._settings.address.rpartition(":")
-        wait_for_port(host, int(port), self._link)
-        self._admitted.clear()
-        self._submit_after = 0.0
+    def keep_running(self) -> None:
+        if self._link.child.keep_running():
+            self._link.wait()  # and it knows nobody: no node's key, and no run
+            self._admitted.clear()
+            self._end_run()
+        self._gate.keep_running()
+        self._admit()
+        self._keep_run()
+
+    def stop(self) -> None:
+        self._end_run()
+        self._gate.stop()
+        self._link.child.stop()
 
     def _admit(self) -> None:
         """Register keys that were put into the folder since; a relay that is refused keeps trying."""
@@ -103,32 +115,73 @@ class StudyServer:
                 continue
             self._admitted.add(content)
             try:
-                run_once(["flwr", "supernode", "register", str(key)], self._home)
+                self._link.admit(key)
             except FlowerFailed as error:
                 _log.warning(str(error))
             else:
                 _log.info("a relay's key was admitted", extra={"program": key.name})
 
     def _keep_run(self) -> None:
-        if is_held(self._settings.state):
-            self._seen_running, self._submit_after = True, 0.0
+        if (self._run is not None and self._run.running) or time.monotonic() < self._run_after:
             return
-        if time.monotonic() < self._submit_after:
-            return
+        if self._run is not None:
+            _log.warning("a run of the study ended before the study did")
+        self._run_after = time.monotonic() + _RETRY_SECONDS
         try:
-            run_once(["flwr", "run", str(self._bundle)], self._home)
+            self._run = self._link.new_run()
+            self._run.start()
         except FlowerFailed as error:
             _log.warning(str(error))
-            self._submit_after = time.monotonic() + _RETRY_SECONDS
         else:
             _log.info("a run of the study was started")
-            self._submit_after = time.monotonic() + _BEGIN_SECONDS
 
-    def _over(self) -> bool:
-        """A finished study is served once more where some site lacks the end of it, for as long as a round may take."""
+    def _end_run(self) -> None:
+        if self._run is not None:
+            self._run.stop()
+        self._run, self._run_after = None, 0.0
+
+
+def run_server(settings: ServerSettings, stopped: Callable[[], bool]) -> None:
+    """Until the study is over, or ``stopped`` says so."""
+    file = read_study(settings.study)
+    terms = StudyTerms.of(file)
+    identity = identity_from(read_key(settings.key, Kind.SITE_IDENTITY, passphrase=settings.passphrase))
+    near = RelayFolder(settings.run, RelayUser.named(settings.relay_user))
+    make_private_folder(settings.node_keys)
+    with (
+        listening(settings.host, settings.port) as listener,
+        ServerState(settings.state, file.digest) as state,
+        log_to(state.folder / "server.log"),
+    ):
+        if _was_over(settings.state, file):
+            return
+        near.prepare()
+        coordinator = Coordinator(file, terms.blueprint.study, terms.params, identity, state)
+        door = Door(coordinator, file.round_deadline, settings.at_once)
+        agent = AgentSocket(near.socket, near.user.gid, largest=largest_answer(terms))
+        _serve(RunningStudy(coordinator, state, door, agent), Carriers(settings, near, listener), stopped)
+
+
+def _serve(study: RunningStudy, carriers: Carriers, stopped: Callable[[], bool]) -> None:
+    """The coordinator answers in a thread; this one keeps Flower alive, and sees the coordinator fail."""
+    with ThreadPoolExecutor(1) as pool:
+        serving = pool.submit(study.serve)
         try:
-            status = read_status(self._settings.state)
-        except BadInput:
-            return False
-        complete = all(site["absorbed"] == status["rounds"] for site in status["sites"])
-        return status["finished"] and not status["running"] and (complete or self._seen_running)
+            carriers.start()
+            while not (stopped() or study.over or serving.done()):
+                carriers.keep_running()
+                time.sleep(_PAUSE_SECONDS)
+        finally:
+            carriers.stop()
+            study.stop()
+            serving.result()  # what made the coordinator fail comes first
+
+
+def _was_over(state: Path, file: StudyFile) -> bool:
+    """Whether every site has had the end of the study: nobody waits for anything any more."""
+    try:
+        status = read_status(state)
+    except BadInput:
+        return False
+    complete = all(site["absorbed"] == file.rounds for site in status["sites"])
+    return bool(status["finished"] and complete)

@@ -18,14 +18,14 @@ def head_of(parts: Parts) -> bytes:
     return _COUNT.pack(len(parts)) + b"".join(_LENGTH.pack(len(part)) for part in parts)
 
 
-def read_parts(exactly: Callable[[int], bytes]) -> Parts:
+def read_parts(exactly: Callable[[int], bytes], largest: int = LARGEST) -> Parts:
     """From a reader that gives as many bytes as asked for. A lying length is refused before memory is used."""
     (count,) = _COUNT.unpack(exactly(_COUNT.size))
     if count > MOST_PARTS:
         raise FrameRejected(f"{count} parts were announced, a message has at most {MOST_PARTS}; leave it out.")
     lengths = [length for (length,) in _LENGTH.iter_unpack(exactly(count * _LENGTH.size))]
-    if sum(lengths) > LARGEST:
-        raise FrameRejected(f"{sum(lengths)} bytes were announced, a message has at most {LARGEST}; leave it out.")
+    if sum(lengths) > largest:
+        raise FrameRejected(f"{sum(lengths)} bytes were announced, a message has at most {largest}; leave it out.")
     return tuple(exactly(length) for length in lengths)
 
 

@@ -1,11 +1,14 @@
-"""The Unix socket between a site's agent and its relay: 1 byte status, then parts; an answer the same way.
+"""The Unix socket between an agent, a site's or the coordinator's, and its relay: 1 byte status, then parts; an answer
+the same way.
 
 Who may connect is a matter of file modes (0600, or 0660 for a group the relay is in). Whoever does can hand in bytes;
-what the bytes must be is for the agent to check.
+what the bytes must be is for the agent to check. One that is slow to speak or to listen is left, so that it keeps
+nobody else waiting for long.
 """
 
 import os
 import socket
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -14,36 +17,51 @@ from typing import Final
 
 from sapefl_crypto.errors import FrameRejected
 from secure_sapefl.errors import OutputFailed
-from secure_sapefl.storage.parts import Parts, head_of, read_parts
+from secure_sapefl.storage.parts import LARGEST, Parts, head_of, read_parts
 
 _ANSWERED: Final = b"\x00"
 _REFUSED: Final = b"\x01"
 _POLL_SECONDS: Final = 0.2
+_PATIENCE_SECONDS: Final = 120.0  # for all of a message to pass, one way
 _LONGEST_PATH: Final = 100  # bytes; the kernel takes 108
 
 Handler = Callable[[Parts], Parts]
 
 
 class AgentSocket:
-    """Answers one connection at a time: a site computes one round at a time."""
+    """Answers one connection at a time: an agent does one thing at a time. ``largest`` is in bytes."""
 
-    def __init__(self, path: Path, group: int | None = None) -> None:
-        self.path = path
+    def __init__(
+        self, path: Path, group: int | None = None, *, largest: int = LARGEST, patience: float = _PATIENCE_SECONDS
+    ) -> None:
+        self.path, self._largest, self._patience = path, largest, patience
         self._listener = _listening(path, group)
         self._stopped = Event()
 
-    def serve(self, handle: Handler) -> None:
-        """Until `stop`. A handler's `FrameRejected` becomes a refusal; any other error ends the agent, loudly."""
+    def serve(self, handle: Handler, between: Callable[[], None] = lambda: None) -> None:
+        """Until `stop`; ``between`` is called several times a second, unless there is more to do.
+
+        A handler's `FrameRejected` becomes a refusal; any other error ends the agent, loudly.
+        """
         self._listener.settimeout(_POLL_SECONDS)
         try:
             with self._listener:
                 while not self._stopped.is_set():
+                    between()
                     with suppress(TimeoutError):
                         connection, _ = self._listener.accept()
                         with connection, suppress(ConnectionError):
-                            _converse(connection, handle)
+                            self._converse(connection, handle)
         finally:
             self.path.unlink(missing_ok=True)
+
+    def _converse(self, connection: socket.socket, handle: Handler) -> None:
+        try:
+            answer = handle(_receive(connection, self._largest, self._patience)[1])
+        except FrameRejected:
+            _send(connection, _REFUSED, (), self._patience)
+        else:
+            _send(connection, _ANSWERED, answer, self._patience)
 
     def stop(self) -> None:
         self._stopped.set()
@@ -53,38 +71,47 @@ def ask(path: Path, parts: Parts) -> Parts | None:
     """The agent's answer, None where it refuses; `OSError` where nobody answers."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
         connection.connect(str(path))
-        _send(connection, _ANSWERED, parts)
-        status, answer = _receive(connection)
+        _send(connection, _ANSWERED, parts, None)
+        status, answer = _receive(connection, LARGEST, None)
         return answer if status == _ANSWERED else None
 
 
-def _converse(connection: socket.socket, handle: Handler) -> None:
-    connection.settimeout(None)
-    try:
-        answer = handle(_receive(connection)[1])
-    except FrameRejected:
-        _send(connection, _REFUSED, ())
-    else:
-        _send(connection, _ANSWERED, answer)
+def _send(connection: socket.socket, status: bytes, parts: Parts, patience: float | None) -> None:
+    wait = _waiting(connection, patience)
+    for piece in (status + head_of(parts), *parts):
+        wait()
+        connection.sendall(piece)
 
 
-def _send(connection: socket.socket, status: bytes, parts: Parts) -> None:
-    connection.sendall(status + head_of(parts))
-    for part in parts:
-        connection.sendall(part)
+def _receive(connection: socket.socket, largest: int, patience: float | None) -> tuple[bytes, Parts]:
+    wait = _waiting(connection, patience)
 
-
-def _receive(connection: socket.socket) -> tuple[bytes, Parts]:
     def exactly(count: int) -> bytes:
         content = bytearray()
         while len(content) < count:
+            wait()
             piece = connection.recv(min(count - len(content), 1 << 20))
             if not piece:
                 raise ConnectionResetError("the other end closed the socket")
             content += piece
         return bytes(content)
 
-    return exactly(1), read_parts(exactly)
+    return exactly(1), read_parts(exactly, largest)
+
+
+def _waiting(connection: socket.socket, patience: float | None) -> Callable[[], None]:
+    """To be called before each wait: all of them together last no longer than ``patience`` seconds."""
+    if patience is None:
+        return lambda: connection.settimeout(None)
+    end = time.monotonic() + patience
+
+    def wait() -> None:
+        left = end - time.monotonic()
+        if left <= 0:
+            raise TimeoutError("the other end is too slow")
+        connection.settimeout(left)
+
+    return wait
 
 
 def _listening(path: Path, group: int | None) -> socket.socket:

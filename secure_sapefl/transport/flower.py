@@ -27,6 +27,7 @@ _OURS: Final = "SAPEFL_"
 _STOP_SECONDS: Final = 5.0
 _CALL_SECONDS: Final = 300.0
 _LAST_WORDS: Final = 400  # characters
+LOOPBACK: Final = "127.0.0.1"
 _BUNDLE: Final = """\
 [build-system]
 requires = ["hatchling"]
@@ -77,9 +78,13 @@ def environment(home: Path) -> dict[str, str]:
     }
 
 
-def superlink_command(host: str, port: int, tls: Tls | None) -> list[str]:
-    """Over TLS, nodes prove who they are; Flower cannot check them without."""
-    command = ["flower-superlink", "--host", host, "--port", str(port), "--disable-runtime-dependency-installation"]
+def superlink_command(port: int, tls: Tls | None, secret: Path) -> list[str]:
+    """On loopback, behind the gate. It starts no app: whoever does proves with ``secret`` that it may.
+
+    Over TLS, nodes prove who they are; Flower cannot check them without.
+    """
+    command = ["flower-superlink", "--host", LOOPBACK, "--port", str(port), "--disable-runtime-dependency-installation"]
+    command += ["--isolation", "process", "--superexec-auth-secret-file", str(secret)]
     if tls is None:
         return [*command, "--insecure"]
     command += ["--ssl-ca-certfile", str(tls.ca), "--ssl-certfile", str(tls.certificate), "--ssl-keyfile", str(tls.key)]
@@ -129,6 +134,7 @@ class Child:
     extra: Mapping[str, str] = field(default_factory=dict)
     user: int | None = None
     group: int | None = None
+    pass_files: Sequence[int] = ()  # open files it inherits, by descriptor
     restarts: int = 0
     _process: subprocess.Popen[bytes] | None = None
     _not_before: float = 0.0
@@ -137,6 +143,10 @@ class Child:
     @property
     def pid(self) -> int | None:
         return None if self._process is None else self._process.pid
+
+    @property
+    def running(self) -> bool:
+        return self._process is not None and self._process.poll() is None
 
     def start(self) -> None:
         try:
@@ -147,7 +157,8 @@ class Child:
                     stdin=subprocess.DEVNULL,
                     stdout=log,
                     stderr=subprocess.STDOUT,
-                    preexec_fn=_end_with_parent,
+                    preexec_fn=end_with_parent,
+                    pass_fds=self.pass_files,
                     user=self.user,
                     group=self.group,
                     extra_groups=None if self.user is None else (),
@@ -158,7 +169,7 @@ class Child:
 
     def keep_running(self) -> bool:
         """To be called every now and then. True where it had ended and was started again."""
-        if self._process is not None and self._process.poll() is None:
+        if self.running:
             return False
         now = time.monotonic()
         if self._process is not None:
@@ -186,12 +197,12 @@ class Child:
         self._process = None
 
 
-def _end_with_parent() -> None:
+def end_with_parent() -> None:
     """In the child, before it becomes Flower: the kernel ends it when the thread that started it ends."""
     _LIBC.prctl(_SET_PARENT_DEATH_SIGNAL, signal.SIGTERM)
 
 
-def free_port(host: str = "127.0.0.1") -> int:
+def free_port(host: str = LOOPBACK) -> int:
     """A port nobody uses now."""
     with socket.socket() as probe:
         probe.bind((host, 0))

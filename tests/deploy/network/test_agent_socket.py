@@ -56,6 +56,32 @@ def test_a_client_that_talks_nonsense_does_not_stop_the_agent(path: Path, sent: 
     assert ask(path, (b"still here",)) == (b"still here",)
 
 
+@pytest.mark.parametrize("said", [b"", b"\x00\x00\x00\x00\x01" + (8).to_bytes(8)], ids=["silent", "half a message"])
+def test_a_client_that_stays_and_says_no_more_keeps_nobody_waiting(tmp_path: Path, said: bytes) -> None:
+    agent = AgentSocket(tmp_path / "a.sock", patience=0.2)
+    thread = Thread(target=agent.serve, args=(answer,))
+    thread.start()
+    with socket.socket(socket.AF_UNIX) as client:
+        client.connect(str(agent.path))
+        client.sendall(said)
+        assert ask(agent.path, (b"mine",)) == (b"mine",)
+    agent.stop()
+    thread.join()
+
+
+def test_more_bytes_than_the_agent_takes_are_refused_before_they_are_read(tmp_path: Path) -> None:
+    agent = AgentSocket(tmp_path / "a.sock", largest=1000)
+    thread = Thread(target=agent.serve, args=(answer,))
+    thread.start()
+    assert ask(agent.path, (bytes(400), bytes(600))) is not None
+    with socket.socket(socket.AF_UNIX) as client:
+        client.connect(str(agent.path))
+        client.sendall(b"\x00\x00\x00\x00\x01" + (1001).to_bytes(8))
+        assert client.recv(1) == b"\x01"
+    agent.stop()
+    thread.join()
+
+
 def test_only_its_owner_may_connect_unless_a_group_is_named(tmp_path: Path) -> None:
     for name, group, mode in (("alone", None, 0o600), ("shared", os.getgid(), 0o660)):
         agent = AgentSocket(tmp_path / name, group)

@@ -99,11 +99,11 @@ def test_flower_is_told_to_stay_offline_and_in_its_folder(tmp_path: Path, monkey
 
 def test_tls_is_on_unless_it_was_said_to_be_off(tmp_path: Path) -> None:
     tls = Tls(ca=tmp_path / "ca", certificate=tmp_path / "c", key=tmp_path / "k")
-    secured = superlink_command("127.0.0.1", 1, tls)
+    secured = superlink_command(1, tls, tmp_path / "s")
     assert "--insecure" not in secured
     assert "--enable-supernode-auth" in secured
     assert "--disable-runtime-dependency-installation" in secured
-    assert "--insecure" in superlink_command("127.0.0.1", 1, None)
+    assert "--insecure" in superlink_command(1, None, tmp_path / "s")
     node = supernode_command("h:1", 2, tmp_path / "s", tls, tmp_path / "n")
     assert "--insecure" not in node
     assert str(tmp_path / "n") in node
@@ -127,12 +127,27 @@ sys.exit(str([name for name in heavy if name in sys.modules]) if any(name in sys
     assert done.returncode == 0, done.stderr
 
 
-def test_the_server_loads_nothing_that_knows_the_cohort_key() -> None:
+def test_the_serverapp_loads_nothing_that_knows_a_key_a_study_or_the_coordinator() -> None:
     code = """
 import sys
 import secure_sapefl.transport.server_app
-keys = ("sapefl_crypto.cohort", "sapefl_crypto.secret_ring", "secure_sapefl.protocol.encrypted", "opacus")
-sys.exit(str([name for name in keys if name in sys.modules]) if any(name in sys.modules for name in keys) else 0)
+kept = ("torch", "tenseal", "opacus", "secure_sapefl.coordinator", "secure_sapefl.study", "secure_sapefl.protocol",
+        "secure_sapefl.transport.wire", "sapefl_crypto.cohort", "sapefl_crypto.identity", "sapefl_crypto.keyfile",
+        "sapefl_crypto.signing")
+found = [name for name in sys.modules if name.startswith(kept)]
+sys.exit(str(found) if found else 0)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+def test_the_coordinators_process_loads_no_flower_and_nothing_that_knows_the_cohort_key() -> None:
+    code = """
+import sys
+import secure_sapefl.coordinator.runner
+kept = ("flwr", "sapefl_crypto.cohort", "sapefl_crypto.secret_ring", "secure_sapefl.protocol.encrypted", "opacus")
+found = [name for name in sys.modules if name.startswith(kept)]
+sys.exit(str(found) if found else 0)
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr

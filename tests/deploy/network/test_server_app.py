@@ -1,21 +1,26 @@
-"""How letters are carried: through a Grid that keeps them in a list instead of sending them anywhere."""
+"""How letters are carried: from the coordinator's socket through a Grid that keeps them in a list."""
 
 from collections.abc import Callable, Iterable
+from threading import Thread
 from typing import Any
 
 import pytest
 from flwr.app import Error, Message
 from flwr.supercore.task_identity import TaskIdentity
 
+from secure_sapefl.coordinator.door import Door
 from secure_sapefl.transport import server_app
+from secure_sapefl.transport.agent_socket import AgentSocket
+from secure_sapefl.transport.coordinator_socket import CoordinatorSession
 from secure_sapefl.transport.flower_message import content_of, parts_of
 
 BuildWorld = Callable[..., Any]
+FIRST_STRANGER = 1000
 
 
 class ListGrid:
-    """Nodes are numbered like the world's sites, behind ``strangers`` that never answer. ``lost`` are message numbers
-    for which an error comes back."""
+    """Nodes are numbered like the world's sites, and before them ``strangers`` that never answer. ``lost`` are message
+    numbers for which an error comes back."""
 
     def __init__(self, world: Any, lost: Iterable[int] = (), refused: Iterable[int] = (), strangers: int = 0) -> None:
         self.world, self.lost, self.refused, self.strangers = world, set(lost), set(refused), strangers
@@ -23,7 +28,8 @@ class ListGrid:
         self.pushed, self.most = 0, 0
 
     def get_node_ids(self) -> Iterable[int]:
-        return range(-self.strangers, len(self.world.file.sites))
+        sites = range(len(self.world.file.sites))
+        return [*(FIRST_STRANGER + number for number in range(self.strangers)), *sites]
 
     def push_messages(self, messages: Iterable[Message]) -> list[str | None]:
         (message,) = messages
@@ -37,7 +43,7 @@ class ListGrid:
 
     def pull_messages(self, names: Iterable[str]) -> list[Message]:
         (name,) = names
-        if self.waiting[name].metadata.dst_node_id < 0:
+        if self.waiting[name].metadata.dst_node_id >= FIRST_STRANGER:
             return []
         message = self.waiting.pop(name)
         if int(name) in self.lost:
@@ -62,7 +68,15 @@ def carried(world: BuildWorld, monkeypatch: pytest.MonkeyPatch) -> Callable[...,
         monkeypatch.setattr(server_app.time, "sleep", pass_time)
         for name in ("_task_id", "_run_id", "_node_id"):
             monkeypatch.setattr(TaskIdentity, name, 1)
-        server_app.carry(grid, study.server, study.state, 60.0, at_once)
+        door = Door(study.server, study.file.round_deadline, at_once)
+        agent = AgentSocket(study.folder / "agent.sock")
+        thread = Thread(target=agent.serve, args=(door.answer, study.server.advance))
+        thread.start()
+        try:
+            server_app.carry(grid, CoordinatorSession(agent.path))
+        finally:
+            agent.stop()
+            thread.join()
         return grid
 
     return carry

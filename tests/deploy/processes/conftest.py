@@ -27,7 +27,7 @@ from secure_sapefl.site.ledger_lines import Event
 from secure_sapefl.site.policy import TEMPLATE
 from secure_sapefl.site.state import SiteState
 from secure_sapefl.study.file import StudyFile, signed_text
-from secure_sapefl.transport.flower import free_port
+from secure_sapefl.transport.flower import Child, free_port
 
 FEATURES = 4
 PATIENCE = 900.0  # seconds until a test gives up on a study that does not move; no test measures time
@@ -107,6 +107,19 @@ class Deployment:
     def under(self, name: str, program: str = "") -> list[int]:
         """Processes below one of ours whose command line holds ``program``."""
         return [pid for pid, command in descendants(self.processes[name].pid) if program in command]
+
+    def superlink(self) -> str:
+        """Where it listens, as anybody on the server's machine can see."""
+        (pid,) = self.under("server", "flower-superlink")
+        words = Path(f"/proc/{pid}/cmdline").read_bytes().decode().split("\0")
+        return f"127.0.0.1:{words[words.index('--port') + 1]}"
+
+    def superexec(self, near: Path, home: Path, **more: Any) -> Child:
+        """Flower's own, which executes whatever was submitted; for a test to start who has Flower's secret."""
+        words = ["flower-superexec", "--runtime-api-address", self.superlink()]
+        words += ["--root-certificates", str(near / "tls" / "ca.pem")]
+        words += ["--superexec-auth-secret-file", str(near / "secret")]
+        return Child(words, home, self.folder / "superexec.log", **more)
 
     def wait_for(self, what: Callable[[], bool]) -> None:
         end = time.monotonic() + PATIENCE

@@ -25,7 +25,7 @@ def patched(study: Any, folder: Path, code: str) -> Iterator[None]:
 
 CHEAT = """
 import sys
-if any("serverapp" in word for word in sys.argv) or "serverapp" in sys.executable:
+if "server" in sys.orig_argv:
     from sapefl_crypto import aggregator
     from sapefl_crypto.aggregate import Aggregate
     Honest = aggregator.Aggregator

@@ -47,7 +47,7 @@ def test_the_server_killed_within_a_round_goes_on_in_that_round(small: Small) ->
     assert all(study.sent(site) == [0, 1, 2] for site in study.file.sites)
 
 
-@pytest.mark.parametrize("program", ["flower-superlink", "flwr-serverapp"])
+@pytest.mark.parametrize("program", ["flower-superlink", "transport.one_run"])
 def test_a_killed_program_of_the_server_is_replaced(small: Small, program: str) -> None:
     study = small(rounds=3)
     study.start_all()
@@ -58,6 +58,19 @@ def test_a_killed_program_of_the_server_is_replaced(small: Small, program: str) 
     log = (study.folder / "server.log").read_text()
     print(f"\n{program} killed in round 1: {log.count('a run of the study was started')} runs started in all")
     assert log.count("a run of the study was started") >= 2
+
+
+def test_a_killed_gate_is_started_again_on_the_same_port(small: Small) -> None:
+    study = small(rounds=3)
+    study.start_all()
+    study.wait_for(lambda: study.status()["closed"] >= 1)
+    (pid,) = study.under("server", "transport.gate")
+    os.kill(pid, signal.SIGKILL)
+    study.wait_to_finish_well()
+    log = (study.folder / "server.log").read_text()
+    codes = [json.loads(line)["code"] for line in log.splitlines() if '"code"' in line]
+    print(f"\ngate killed: exit codes {codes}; {log.count('a run of the study was started')} run in all")
+    assert codes == [-signal.SIGKILL]
 
 
 def test_a_killed_relay_is_started_again_and_let_in_again(small: Small) -> None:

@@ -26,19 +26,6 @@ def memory_of(pid: int) -> int:
     return 1024 * int(lines[0].split()[1]) if lines else 0
 
 
-def find(program: str, port: int) -> list[int]:
-    """Processes of this study's server by program name."""
-    found = []
-    for path in Path("/proc").glob("[0-9]*/cmdline"):
-        try:
-            command = path.read_bytes().replace(b"\0", b" ").decode()
-        except OSError:
-            continue
-        if program in command and str(port) in command:
-            found.append(int(path.parent.name))
-    return found
-
-
 def fork_site(study: Any, site: str) -> int:
     """A site as a process of its own that shares this one's imported code; 50 copies of torch would not fit."""
     pid = os.fork()
@@ -83,8 +70,8 @@ def test_fifty_sites_finish_three_rounds(deploy: Callable[..., Any], tmp_path: P
     study = deploy(files, tls=False, rounds=ROUNDS, peers_per_client=3, min_cohort=SITES * 4 // 5, round_deadline=900.0)
     start = time.monotonic()
     study.start_server("--at-once", str(AT_ONCE))
-    study.wait_for(lambda: (study.state / "status.json").exists())
-    sites, peak = [], {"flwr-serverapp": 0, "flower-superlink": 0}
+    study.wait_for(lambda: "a run of the study was started" in (study.folder / "server.log").read_text())
+    sites, peak = [], {"server start": 0, "transport.one_run": 0, "flower-superlink": 0, "transport.gate": 0}
     try:
         for site in study.file.sites:
             sites.append(fork_site(study, site))
@@ -92,7 +79,8 @@ def test_fifty_sites_finish_three_rounds(deploy: Callable[..., Any], tmp_path: P
         print(f"\nall {SITES} were heard from after {time.monotonic() - start:.0f} s")
         while study.processes["server"].poll() is None:
             for program in peak:
-                peak[program] = max([peak[program], *map(memory_of, find(program, study.port))])
+                own = [study.processes["server"].pid] if program == "server start" else study.under("server", program)
+                peak[program] = max([peak[program], *map(memory_of, own)])
             time.sleep(2)
     finally:
         if study.processes["server"].poll() != 0:

@@ -142,7 +142,8 @@ def programs_for(python: str, folder: Path) -> dict[str, str]:
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can start the relay as another user")
 def test_a_foreign_app_reads_nothing_as_the_relays_user(small: Small, tmp_path: Path) -> None:
-    """Somebody submits a run of their own to the SuperLink; Flower executes it at the site, as `nobody`."""
+    """Somebody at the server submits a run of their own and, with Flower's secret, has it executed, as `server start`
+    does not. Flower ships it to the sites and executes it there, as `nobody`."""
     python = python_for_anybody()
     if python is None:
         pytest.skip("the user 'nobody' cannot run any Python of this version here")
@@ -173,11 +174,15 @@ def test_a_foreign_app_reads_nothing_as_the_relays_user(small: Small, tmp_path: 
     flower = environment(study.state / "flower")
     done = subprocess.run(["flwr", "run", str(app)], env=flower, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
+    executor = study.superexec(study.folder / "server.run", tmp_path)
+    executor.start()
     try:
         study.wait_for(out.exists)
         said = out.read_text()
+        executor.stop()
         study.wait_to_finish_well()
     finally:
+        executor.stop()
         out.unlink(missing_ok=True)
         shutil.rmtree(outside)
     print(f"\nforeign app: {said}")

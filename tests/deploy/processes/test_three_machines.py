@@ -117,7 +117,8 @@ def test_the_guide_leads_one_coordinator_and_two_hospitals_through_a_study(machi
     # 3. the server
     coordinator.type("secure-sapefl server certificates --out tls --host")
     coordinator.type("mkdir nodes")
-    processes = {"coordinator": coordinator.start("secure-sapefl server start")}
+    without = ((" --relay-user sapefl-relay", ""),)
+    processes = {"coordinator": coordinator.start("secure-sapefl server start", changed=without)}
     try:
         # 4. each hospital
         for number, name in enumerate(HOSPITALS):
@@ -131,7 +132,6 @@ def test_the_guide_leads_one_coordinator_and_two_hospitals_through_a_study(machi
             site.type("sed -i")
             site.type("secure-sapefl site review")
             site.type("secure-sapefl site approve")
-            without = ((" --relay-user sapefl-relay", ""),)
             processes[name] = site.start("secure-sapefl site start --study", changed=without)
         for name in HOSPITALS:
             key = machines[name].folder / "site.run" / "node.key.pub"
