@@ -25,6 +25,7 @@ from secure_sapefl.errors import BadInput
 
 Partition = Literal["natural", "dirichlet", "iid", "clustered"]
 ProtectionName = Literal["ckks", "plaintext"]
+ScoreVisibility = Literal["open", "hidden"]
 Panel = Literal["Data", "Federation", "Training", "Privacy", "Protection", "Running"]
 """The parts of `--help` and of the table of settings, in their order."""
 
@@ -90,6 +91,9 @@ class Plan(Settings):
     participation: float = setting("Federation", 0.7, "Share of the sites in a round, r.", gt=0, le=1)
     peers_per_client: int | None = setting(
         "Federation", None, "Give each site the models of a random k peers; by default of all.", ge=1
+    )
+    scores: ScoreVisibility = setting(
+        "Protection", "open", "open: the server reads each score s_c. hidden: sites weigh their updates themselves."
     )
 
 

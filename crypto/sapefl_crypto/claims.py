@@ -131,6 +131,21 @@ class ClaimPolicy:
                 "weight ratio", f"weights from {min(known)} to {max(known)}, allowed 1 to {self.max_weight_ratio:g}."
             )
 
+    def check_mixing(self, senders: int, effective: float) -> None:
+        """What one number tells of ``senders`` hidden shares: how well they mix, and how large one of them can be.
+
+        Shares whose squares sum to 1 / e lie within sqrt((1/e - 1/n) (1 - 1/n)) of 1/n (Samuelson 1968). Their ratio
+        needs no bound: a site that weighs its own update multiplies by at most 1 and rounds, and leaves no remainder.
+        """
+        self.check_effective(effective)
+        spread = max(0.0, 1 / effective - 1 / senders)
+        largest = 1 / senders + math.sqrt(spread * (1 - 1 / senders))
+        if largest > self.max_share * (1 + 1e-9):
+            raise AggregateRejected(
+                "maximum share",
+                f"scores are hidden, and one site may hold up to {largest:.3f}; allowed {self.max_share:.3f}.",
+            )
+
     def check_effective(self, effective: float) -> None:
         if effective < self.min_effective_cohort * (1 - 1e-9):
             raise AggregateRejected(

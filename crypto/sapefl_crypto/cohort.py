@@ -13,6 +13,7 @@ from sapefl_crypto.derivation import ROOT_BYTES, derive
 from sapefl_crypto.envelope import WireType, open_vector, seal_vector
 from sapefl_crypto.errors import AggregateRejected, KeyRejected, ParametersRejected
 from sapefl_crypto.frames import CHECKSUM_BYTES, NONCE_BYTES, Frame, checksum_holds, encoded_sender, with_checksum
+from sapefl_crypto.hidden import hidden_mean, weighed
 from sapefl_crypto.occasion import MAX_LENGTH, Kind, Occasion
 from sapefl_crypto.packing import Chunks, checked, from_slots, pack, to_chunks, to_slots, unpack
 from sapefl_crypto.parameters import PARAMETERS_BYTES, TAGS, Parameters
@@ -24,7 +25,6 @@ from sapefl_crypto.tags import Reals, TagMaker
 
 _SECRET_MAGIC: Final = b"SPCK\x01"
 _ROOT_START: Final = len(_SECRET_MAGIC) + PARAMETERS_BYTES
-_SMALLEST_MEAN_SHARE: Final = 2.0**-14
 
 Vector = npt.NDArray[np.float32]
 AnyVector = npt.NDArray[np.floating[Any]]
@@ -64,15 +64,11 @@ class CohortKey(Guarded):
     def encrypt_weighted(
         self, vector: AnyVector, *, score: float, max_score: float, study: str, round_index: int, sender: str
     ) -> bytes:
-        """The vector times its score, and the score, as a frame for `HiddenAggregator`, which only adds.
-
-        With a = score / max_score and B = max_abs_value, the encrypted numbers are a · x, a · B and a² · B.
-        """
-        share = checked_share(score, max_score)
+        """The vector times its score, and the score, as a frame for `HiddenAggregator`, which only adds."""
         values = checked(vector, self.params)
-        weighed = np.concatenate((share * values, np.array([share, share**2]) * self.params.max_abs_value))
+        numbers = weighed(values, checked_share(score, max_score), self.params)
         frame = self._empty_frame(Kind.HIDDEN, study, round_index, values.size, sender)
-        return replace(frame, payload=self.encrypt_chunks(frame, to_chunks(weighed, self.params))).to_bytes()
+        return replace(frame, payload=self.encrypt_chunks(frame, to_chunks(numbers, self.params))).to_bytes()
 
     def draft(self, vector: AnyVector, *, study: str, round_index: int, sender: str) -> tuple[Frame, Chunks]:
         """A frame without payload and the chunks to encrypt into it: one piece of work, or several for a pool."""
@@ -152,17 +148,16 @@ class CohortKey(Guarded):
 
     def unpack_mean(self, aggregate: Aggregate, means: Chunks, policy: ClaimPolicy) -> Vector | None:
         """Chunks to vector. A hidden mean is divided by the mean share it carries; None where that is nothing."""
-        values, length = means.reshape(-1), aggregate.occasion.length
-        if aggregate.occasion.kind is Kind.WEIGHTED:
-            total = aggregate.claim.total
-            return (self.params.on_grid(values[:length] * total) / total).astype(np.float32)
-        share, square = values[length : length + 2] / self.params.max_abs_value
-        if share < _SMALLEST_MEAN_SHARE:
+        kind, total = aggregate.occasion.kind, aggregate.claim.total
+        places = kind.places(aggregate.occasion.length)
+        sums = self.params.on_grid(means.reshape(-1)[:places] * total)
+        if kind is Kind.WEIGHTED:
+            return (sums / total).astype(np.float32)
+        found = hidden_mean(sums, total, self.params)
+        if found is None:
             return None
-        least_square = max(share**2, square - self.params.max_error)  # noise is not held against the server
-        policy.check_effective(len(aggregate.claim) * share**2 / least_square)
-        mean: Vector = (values[:length] / share).astype(np.float32)
-        return mean
+        policy.check_mixing(total, found.effective)
+        return found.vector
 
     # relaying, releasing, storing
 

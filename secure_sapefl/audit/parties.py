@@ -75,8 +75,9 @@ class AtServer(Party):
 
     def hear(self, messages: RoundMessages) -> None:
         for upload in messages.uploads:
-            if upload.site != self.site:
+            if upload.site != self.site and self._terms.study.scores == "open":
                 self.scores.setdefault(upload.site, {})[upload.round_index] = upload.similarity_score
+            if upload.site != self.site:
                 self._hear_update(upload)
             self._hear_model(upload.theta_personal)
         self._hear_outcome(messages.outcome)
@@ -109,7 +110,7 @@ class AtSite(Party):
                 for sealed in invitation.models:
                     self._hear_model(sealed)
         for site, weight in messages.outcome.weights:
-            if site != self.site:
+            if site != self.site and self._terms.study.scores == "open":
                 self.scores.setdefault(site, {})[messages.outcome.round_index] = float(weight)
         self._hear_outcome(messages.outcome)
 

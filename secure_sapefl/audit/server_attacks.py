@@ -11,7 +11,9 @@ from types import BuiltinFunctionType, CodeType, FunctionType, ModuleType
 from typing import Final
 
 from sapefl_crypto import Aggregate, CohortKey
+from sapefl_crypto.aggregator import RunningSum
 from sapefl_crypto.errors import CryptoError
+from sapefl_crypto.frames import parse_frame
 from secure_sapefl.audit.recording import PublicTerms, RoundMessages
 from secure_sapefl.protocol.codec import Codec
 
@@ -56,22 +58,22 @@ class Forger:
     def _sums(self, now: RoundMessages, last: RoundMessages) -> Iterator[tuple[str, bool]]:
         if now.outcome.aggregate is None or last.outcome.aggregate is None:
             return
-        first, *others = sites = [site for site, _ in now.outcome.weights]
-        top = self._terms.study.max_score
-        unequal = {site: top if site == first else top / 2 for site in sites}
-        yield "one site's update as the sum", self._passes(now, self._instead(now, {first: top}))
-        yield "a sum without one site", self._passes(now, self._instead(now, dict.fromkeys(others, top)))
+        honest = dict(now.outcome.weights)
+        first, *others = honest
+        unequal = {site: 2 * weight if site == first else weight for site, weight in honest.items()}
+        yield "one site's update as the sum", self._passes(now, self._instead(now, {first: honest[first]}))
+        yield "a sum without one site", self._passes(now, self._instead(now, {site: honest[site] for site in others}))
         yield "a sum with other weights", self._passes(now, self._instead(now, unequal))
         yield "the last round's sum", self._passes(now, last.outcome.aggregate)
 
-    def _instead(self, now: RoundMessages, scores: dict[str, float]) -> bytes:
+    def _instead(self, now: RoundMessages, weights: dict[str, int]) -> bytes:
         """A true sum of something else, under the honest sum's claim."""
-        adder = self._terms.new_adder(now.outcome.round_index)
+        honest, other = Aggregate.from_bytes(now.outcome.aggregate or b""), RunningSum(self._terms.params)
         for upload in now.uploads:
-            if upload.update is not None and upload.site in scores:
-                adder.add(upload.update, scores[upload.site], sender=upload.site)
-        other = Aggregate.from_bytes(adder.finish().to_bytes())
-        return replace(Aggregate.from_bytes(now.outcome.aggregate or b""), payload=other.payload).to_bytes()
+            if upload.update is not None and upload.site in weights:
+                frame = parse_frame(upload.update, self._terms.params, honest.occasion)
+                other.fold(frame.payload, weights[upload.site])
+        return replace(honest, payload=other.payload()).to_bytes()
 
     def _models(self, now: RoundMessages) -> Iterator[tuple[str, bool]]:
         sealed = [upload.theta_personal for upload in now.uploads if upload.theta_personal is not None]

@@ -22,6 +22,7 @@ from secure_sapefl.cli import (
     figures,
     keys,
     methods,
+    release,
     report,
     robustness,
     server,
@@ -49,6 +50,7 @@ app.command("methods")(methods.methods)
 app.command("robustness")(robustness.robustness)
 app.command("report")(report.report)
 app.command("audit")(audit.audit)
+app.command("release")(release.release)
 app.add_typer(data.app, name="data")
 app.add_typer(keys.app, name="keys")
 app.add_typer(bench.app, name="bench")

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from secure_sapefl.experiments.robustness import RobustnessRow
 
 
-@takes(Config, without=shared.FIXED, defaults={"rounds": 20, "protection": "plaintext"})
+@takes(Config, without={*shared.FIXED, "scores"}, defaults={"rounds": 20, "protection": "plaintext"})
 def robustness(
     settings: dict[str, Any],
     methods: Annotated[str, typer.Option(help="Comma-separated.")] = "sapefl,fedavg",

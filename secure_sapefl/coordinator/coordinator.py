@@ -17,13 +17,13 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, Final
 
-from sapefl_crypto import Aggregator, Parameters
+from sapefl_crypto import Parameters
 from sapefl_crypto.errors import FrameRejected
 from sapefl_crypto.identity import SiteIdentity
 from secure_sapefl.coordinator.standing import HERE, SILENT, UNHEARD, ClosedRound, Node, OpenRound, Standing
 from secure_sapefl.coordinator.state import ServerState
 from secure_sapefl.coordinator.verdicts import Verdicts
-from secure_sapefl.protocol.codec import Adder
+from secure_sapefl.protocol.adders import encrypted_adder
 from secure_sapefl.protocol.messages import RoundOutcome, SiteId
 from secure_sapefl.protocol.server import Server
 from secure_sapefl.protocol.study import Study
@@ -47,7 +47,7 @@ class Coordinator:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._file, self._identity, self._state, self._clock = file, identity, state, clock
-        self._server = Server(study, partial(_adder, params, study), state.models, state.new_shelf)
+        self._server = Server(study, partial(encrypted_adder, params, study), state.models, state.new_shelf)
         self._nodes: dict[int, Node] = {}
         self.sites = {site: Standing() for site in file.sites}
         self._verdicts = Verdicts(state.folder / "verdicts.json", file)
@@ -285,9 +285,3 @@ class Coordinator:
             "sites": [one.to_json(site, online=site in online, now=now) for site, one in self.sites.items()],
             "foreign_nodes": sum(node.site is None and node.failures > 0 for node in self._nodes.values()),
         }
-
-
-def _adder(params: Parameters, study: Study, round_index: int) -> Adder:
-    return Aggregator(
-        params, study=study.name, round_index=round_index, length=study.parameters, max_score=study.max_score
-    )

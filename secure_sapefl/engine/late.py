@@ -132,7 +132,7 @@ class LateSites:
 
     def _size(self, answer: Answer, refusals: list[Refusal]) -> int:
         try:
-            return protect(answer, self._codec, self._study.name, self._round).size
+            return protect(answer, self._codec, self._study, self._round).size
         except CryptoError as error:  # the site itself would refuse to send, for instance an update outside the bound
             refusals.append(Refusal(answer.site, str(error)))
             return 0

@@ -5,18 +5,18 @@ that can be reached from a `Server` leads to a key.
 """
 
 import os
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import Protocol
 
-from sapefl_crypto import Aggregator, CohortKey, Parameters
+from sapefl_crypto import CohortKey, Parameters
 from secure_sapefl.algorithms.base import Algorithm, Homomorphic
 from secure_sapefl.config import ProtectionName
 from secure_sapefl.engine.workers import InlineProtector, ProcessProtector, Protector
-from secure_sapefl.protocol.codec import Adder, Codec
+from secure_sapefl.protocol.adders import encrypted_adder, plaintext_adder
+from secure_sapefl.protocol.codec import Codec
 from secure_sapefl.protocol.encrypted import CkksCodec
-from secure_sapefl.protocol.plaintext import PlaintextAdder, PlaintextCodec
+from secure_sapefl.protocol.plaintext import PlaintextCodec
 from secure_sapefl.protocol.server import AdderFactory
 from secure_sapefl.protocol.study import Study
 
@@ -44,7 +44,7 @@ class Plaintext:
         return PlaintextCodec(self.params)
 
     def adders(self, study: Study) -> AdderFactory:
-        return partial(_adder, PlaintextAdder, self.params, study)
+        return partial(plaintext_adder, self.params, study)
 
     def protector(self) -> Protector:
         return InlineProtector(self.codec())
@@ -62,7 +62,7 @@ class Ckks:
         return CkksCodec(self.key)
 
     def adders(self, study: Study) -> AdderFactory:
-        return partial(_adder, Aggregator, self.params, study)
+        return partial(encrypted_adder, self.params, study)
 
     def protector(self) -> Protector:
         return ProcessProtector(self.key, self.workers) if self.workers else InlineProtector(self.codec())
@@ -74,10 +74,6 @@ def protection_for(name: ProtectionName, algorithm: Algorithm, cohort: int, work
     if name == "plaintext" or algorithm.homomorphic is Homomorphic.SILENT:
         return Plaintext(params)
     return Ckks(params, CohortKey.generate(params), _workers(workers))
-
-
-def _adder(kind: Callable[..., Adder], params: Parameters, study: Study, round_index: int) -> Adder:
-    return kind(params, study=study.name, round_index=round_index, length=study.parameters, max_score=study.max_score)
 
 
 def _workers(asked: int | None) -> int:

@@ -228,15 +228,16 @@ class Simulation:
 
     def _absorb(self, outcome: RoundOutcome) -> RoundOutcome:
         """Take the global step. A sum that is not the claimed one leaves the sites where they were, and is named."""
+        before = self._theta_global
         try:
-            self._theta_global = absorb(self._theta_global, outcome, self._codec, self._study.name, self._step)
+            self._theta_global = absorb(before, outcome, self._codec, self._study.name, self._step)
         except AggregateRejected as error:
             refusals = (*outcome.refusals, Refusal(SERVER, f"its sum was rejected by the sites. {error}"))
             return replace(outcome, aggregate=None, weights=(), refusals=refusals)
         if outcome.aggregate is not None:
             theta_global = self._theta_global.cpu().clone()
             self._tell(AggregateOpened(round_index=outcome.round_index, theta_global=theta_global))
-        return outcome
+        return outcome if self._theta_global is not before else replace(outcome, weights=())
 
     def _evaluate(self, round_index: int) -> tuple[Scores, Scores]:
         """Own models and the global one, every so many rounds and after the last; nothing in between."""
@@ -268,7 +269,7 @@ class Simulation:
             self._refuse(result.refusals)
             with clock.phase("encrypt"):
                 for answer in result.answers:
-                    uploads.put(answer.site, protector.submit(answer, self._study.name, round_index))
+                    uploads.put(answer.site, protector.submit(answer, self._study, round_index))
             uploads.accept_finished()
         uploads.accept_all()
         for upload in uploads.accepted:

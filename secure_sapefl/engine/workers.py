@@ -16,6 +16,7 @@ from secure_sapefl.protocol.answer import Answer, protect
 from secure_sapefl.protocol.codec import Codec
 from secure_sapefl.protocol.encrypted import CkksCodec
 from secure_sapefl.protocol.messages import RoundUpload
+from secure_sapefl.protocol.study import Study
 
 _codec: Codec
 
@@ -23,7 +24,7 @@ _codec: Codec
 class Protector(Protocol):
     """Turns answers into uploads, now or soon."""
 
-    def submit(self, answer: Answer, study: str, round_index: int) -> "Future[RoundUpload]": ...
+    def submit(self, answer: Answer, study: Study, round_index: int) -> "Future[RoundUpload]": ...
 
     def __enter__(self) -> Self: ...
 
@@ -38,7 +39,7 @@ class InlineProtector:
     def __init__(self, codec: Codec) -> None:
         self._codec = codec
 
-    def submit(self, answer: Answer, study: str, round_index: int) -> "Future[RoundUpload]":
+    def submit(self, answer: Answer, study: Study, round_index: int) -> "Future[RoundUpload]":
         done: Future[RoundUpload] = Future()
         try:
             done.set_result(protect(answer, self._codec, study, round_index))
@@ -60,7 +61,7 @@ class ProcessProtector:
         secret = key.export_secret()
         self._pool = ProcessPoolExecutor(workers, get_context("spawn"), initializer=_hold_key, initargs=(secret,))
 
-    def submit(self, answer: Answer, study: str, round_index: int) -> "Future[RoundUpload]":
+    def submit(self, answer: Answer, study: Study, round_index: int) -> "Future[RoundUpload]":
         with without_main():  # the pool starts a process when it gets something to do
             return self._pool.submit(_protect, answer, study, round_index)
 
@@ -77,5 +78,5 @@ def _hold_key(secret: bytes) -> None:
     _codec = CkksCodec(CohortKey.from_secret(secret))
 
 
-def _protect(answer: Answer, study: str, round_index: int) -> RoundUpload:
+def _protect(answer: Answer, study: Study, round_index: int) -> RoundUpload:
     return protect(answer, _codec, study, round_index)

@@ -127,7 +127,7 @@ class _HostileProtector:
     honest: Protector
     said: Callable[[Answer], Answer]
 
-    def submit(self, answer: Answer, study: str, round_index: int) -> "Future[RoundUpload]":
+    def submit(self, answer: Answer, study: Study, round_index: int) -> "Future[RoundUpload]":
         return self.honest.submit(self.said(answer), study, round_index)
 
     def __enter__(self) -> Self:

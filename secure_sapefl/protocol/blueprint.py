@@ -51,5 +51,6 @@ class Blueprint:
             peers_per_client=config.peers_per_client,
             peers_from=algorithm.peers_from,
             relay_only=algorithm.homomorphic is Homomorphic.RELAY,
+            scores=config.scores,
         )
         return cls(config=config, algorithm=algorithm, options=options, model=model, study=study)

@@ -15,6 +15,11 @@ class Codec(Protocol):
     def encrypt(self, vector: Vector, *, study: str, round_index: int, sender: str) -> bytes:
         """An update for the server to weigh and add; refused if not finite or outside the study's bound."""
 
+    def encrypt_weighted(
+        self, vector: Vector, *, score: float, max_score: float, study: str, round_index: int, sender: str
+    ) -> bytes:
+        """An update that its own site has weighed, and its score, for the server to add unread."""
+
     def decrypt(self, aggregate: bytes, *, study: str, round_index: int) -> Vector | None:
         """The weighted mean in an aggregate, or None where it says that nothing counted."""
 
@@ -32,7 +37,7 @@ class Sum(Protocol):
 
 
 class Adder(Protocol):
-    """Weighs frames by their scores and adds them up, as they come."""
+    """Weighs frames by their scores and adds them up, as they come; where scores are hidden, it only adds."""
 
     def add(self, frame: bytes, score: float, *, sender: str | None = None) -> None: ...
 

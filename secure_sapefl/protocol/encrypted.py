@@ -13,6 +13,13 @@ class CkksCodec:
     def encrypt(self, vector: Vector, *, study: str, round_index: int, sender: str) -> bytes:
         return self._key.encrypt(vector, study=study, round_index=round_index, sender=sender)
 
+    def encrypt_weighted(
+        self, vector: Vector, *, score: float, max_score: float, study: str, round_index: int, sender: str
+    ) -> bytes:
+        return self._key.encrypt_weighted(
+            vector, score=score, max_score=max_score, study=study, round_index=round_index, sender=sender
+        )
+
     def decrypt(self, aggregate: bytes, *, study: str, round_index: int) -> Vector | None:
         parsed = Aggregate.from_bytes(aggregate)
         return self._key.decrypt(parsed, study=study, round_index=round_index, policy=self._policy)

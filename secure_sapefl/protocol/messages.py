@@ -43,7 +43,7 @@ class RoundUpload:
 
     site: SiteId
     round_index: int
-    similarity_score: float
+    similarity_score: float  # 0 in a study that hides scores: it travels inside the update
     update: bytes | None  # Enc(Delta_c); None in a study that only relays
     theta_personal: SealedModel | None
 

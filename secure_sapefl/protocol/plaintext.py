@@ -6,16 +6,33 @@ same bound. Under an exact plan (`Parameters.exact`) a plaintext run and an encr
 
 import struct
 from dataclasses import dataclass
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sapefl_crypto import Parameters, quantise_score
+from sapefl_crypto.claims import checked_share
 from sapefl_crypto.errors import FrameRejected, ValueRejected
+from sapefl_crypto.hidden import hidden_mean, weighed
+from sapefl_crypto.occasion import Kind
+from sapefl_crypto.packing import checked
 
 Vector = NDArray[np.float32]
+Numbers = NDArray[np.float64]
 _HEADER = struct.Struct(">4sIHHI")
-_MAGIC = b"SPLN"
+
+
+@dataclass(frozen=True, slots=True)
+class _Form:
+    """How the numbers of a frame are written. Weighed ones lie between those that float32 can hold."""
+
+    magic: bytes
+    dtype: np.dtype[Any]
+
+
+_OPEN: Final = _Form(b"SPLN", np.dtype("<f4"))
+_WEIGHED: Final = _Form(b"SPLW", np.dtype("<f8"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +49,12 @@ class PlaintextCodec:
             )
         on_grid = self.params.on_grid(vector.astype(np.float64)).astype(np.float32)
         return pack(on_grid, study=study, round_index=round_index, sender=sender)
+
+    def encrypt_weighted(
+        self, vector: Vector, *, score: float, max_score: float, study: str, round_index: int, sender: str
+    ) -> bytes:
+        numbers = weighed(checked(vector, self.params), checked_share(score, max_score), self.params)
+        return pack(numbers, study=study, round_index=round_index, sender=sender, form=_WEIGHED)
 
     def decrypt(self, aggregate: bytes, *, study: str, round_index: int) -> Vector | None:
         _, mean = unpack(aggregate, study=study, round_index=round_index)
@@ -60,68 +83,100 @@ class PlaintextSum:
         return pack(self.mean, study=self.study, round_index=self.round_index, sender="server")
 
 
-class PlaintextAdder:
-    """`sapefl_crypto.Aggregator` with numbers instead of ciphertexts."""
+class _Round:
+    """What both kinds of adder share: whose frames are in, and what they sum to."""
 
-    def __init__(self, params: Parameters, *, study: str, round_index: int, length: int, max_score: float) -> None:
-        self._params, self._study, self._round, self._max_score = params, study, round_index, max_score
+    def __init__(self, params: Parameters, study: str, round_index: int, length: int) -> None:
+        self._params, self._study, self._round = params, study, round_index
         self._sum = np.zeros(length, dtype=np.float64)
         self._weights: dict[str, int] = {}
 
-    def add(self, frame: bytes, score: float, *, sender: str | None = None) -> None:
-        owner, vector = unpack(frame, study=self._study, round_index=self._round)
-        who = f"Sender {owner!r}, round {self._round}"
+    def _read(self, frame: bytes, sender: str | None, form: _Form) -> tuple[str, Numbers]:
+        owner, vector = unpack(frame, study=self._study, round_index=self._round, form=form)
         if sender not in (None, owner):
-            raise FrameRejected(f"{who}: it came over the connection of {sender!r}; leave it out.")
+            raise self._rejected(owner, f"it came over the connection of {sender!r}; leave it out.")
         if owner in self._weights:
-            raise FrameRejected(f"{who}: already counted; a sender counts once a round.")
+            raise self._rejected(owner, "already counted; a sender counts once a round.")
         if len(vector) != len(self._sum):
-            raise FrameRejected(f"{who}: {len(vector)} values, the study's model has {len(self._sum)}.")
+            raise self._rejected(owner, f"{len(vector)} values, the study's model has {len(self._sum)}.")
         if not within(vector, self._params.max_abs_value):
-            raise FrameRejected(f"{who}: an update must be within ±{self._params.max_abs_value:g}.")
-        try:
-            weight = quantise_score(score, self._max_score, self._params.weight_bits)
-        except ValueRejected as error:
-            raise FrameRejected(f"{who}: {error}") from None
-        self._weights[owner] = weight
-        self._sum += weight * vector.astype(np.float64)
+            raise self._rejected(owner, f"an update must be within ±{self._params.max_abs_value:g}.")
+        return owner, vector.astype(np.float64)
 
     @property
     def weights(self) -> dict[str, int]:
         return {sender: weight for sender, weight in self._weights.items() if weight > 0}
 
+    def _rejected(self, owner: str, sentence: str) -> FrameRejected:
+        return FrameRejected(f"Sender {owner!r}, round {self._round}: {sentence}")
+
+    def _finished(self, mean: NDArray[np.floating[Any]]) -> PlaintextSum:
+        return PlaintextSum(self._study, self._round, mean.astype(np.float32), self.weights)
+
+
+class PlaintextAdder(_Round):
+    """`sapefl_crypto.Aggregator` with numbers instead of ciphertexts."""
+
+    def __init__(self, params: Parameters, *, study: str, round_index: int, length: int, max_score: float) -> None:
+        super().__init__(params, study, round_index, length)
+        self._max_score = max_score
+
+    def add(self, frame: bytes, score: float, *, sender: str | None = None) -> None:
+        owner, vector = self._read(frame, sender, _OPEN)
+        try:
+            weight = quantise_score(score, self._max_score, self._params.weight_bits)
+        except ValueRejected as error:
+            raise self._rejected(owner, str(error)) from None
+        self._weights[owner] = weight
+        self._sum += weight * vector
+
     def finish(self) -> PlaintextSum:
-        weights = self.weights
-        mean = self._sum / sum(weights.values()) if weights else np.empty(0)
-        return PlaintextSum(self._study, self._round, mean.astype(np.float32), weights)
+        total = sum(self._weights.values())
+        return self._finished(self._sum / total if total else np.empty(0))
 
 
-def within(vector: Vector, bound: float) -> bool:
+class PlaintextHiddenAdder(_Round):
+    """`sapefl_crypto.HiddenAggregator` with numbers instead of ciphertexts: here, they are hidden from nobody."""
+
+    def __init__(self, params: Parameters, *, study: str, round_index: int, length: int) -> None:
+        super().__init__(params, study, round_index, Kind.HIDDEN.places(length))
+
+    def add(self, frame: bytes, score: float, *, sender: str | None = None) -> None:  # noqa: ARG002 - it has none
+        owner, numbers = self._read(frame, sender, _WEIGHED)
+        self._weights[owner] = 1
+        self._sum += numbers
+
+    def finish(self) -> PlaintextSum:
+        found = hidden_mean(self._sum, len(self._weights), self._params) if self._weights else None
+        return self._finished(np.empty(0) if found is None else found.vector)
+
+
+def within(vector: NDArray[np.floating[Any]], bound: float) -> bool:
     """Finite and inside ±bound; NaN is inside nothing."""
     return bool(np.abs(vector).max(initial=0) <= bound)
 
 
-def pack(vector: Vector, *, study: str, round_index: int, sender: str) -> bytes:
+def pack(vector: NDArray[np.floating[Any]], *, study: str, round_index: int, sender: str, form: _Form = _OPEN) -> bytes:
     names = study.encode(), sender.encode()
-    header = _HEADER.pack(_MAGIC, round_index, len(names[0]), len(names[1]), len(vector))
-    return b"".join((header, *names, np.ascontiguousarray(vector, dtype="<f4").tobytes()))
+    header = _HEADER.pack(form.magic, round_index, len(names[0]), len(names[1]), len(vector))
+    return b"".join((header, *names, np.ascontiguousarray(vector, dtype=form.dtype).tobytes()))
 
 
-def unpack(frame: bytes, *, study: str, round_index: int) -> tuple[str, Vector]:
+def unpack(frame: bytes, *, study: str, round_index: int, form: _Form = _OPEN) -> tuple[str, NDArray[Any]]:
     """Sender and vector of a frame of this study and round, every length checked first."""
     if len(frame) < _HEADER.size:
         raise FrameRejected(f"Round {round_index}: a frame of {len(frame)} bytes is too short.")
     magic, index, study_bytes, sender_bytes, length = _HEADER.unpack_from(frame)
     body = _HEADER.size + study_bytes + sender_bytes
-    if magic != _MAGIC or len(frame) != body + 4 * length:
-        raise FrameRejected(f"Round {round_index}: not a plaintext frame, or its lengths do not add up.")
+    if magic != form.magic or len(frame) != body + form.dtype.itemsize * length:
+        raise FrameRejected(f"Round {round_index}: not a plaintext frame of this kind, or its lengths do not add up.")
     try:
         sender = frame[_HEADER.size + study_bytes : body].decode()
     except UnicodeDecodeError:
         raise FrameRejected(f"Round {round_index}: a sender's name is not text.") from None
     if frame[_HEADER.size : _HEADER.size + study_bytes] != study.encode() or index != round_index:
         raise FrameRejected(f"Site {sender!r}, round {round_index}: a frame of another study or round ({index}).")
-    vector = np.frombuffer(frame, dtype="<f4", offset=body).astype(np.float32)
+    vector = np.frombuffer(frame, dtype=form.dtype, offset=body).astype(form.dtype.newbyteorder("="))
     if not np.isfinite(vector).all():
         raise FrameRejected(f"Site {sender!r}, round {round_index}: the vector holds NaN or infinity.")
     return sender, vector

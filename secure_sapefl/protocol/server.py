@@ -143,6 +143,8 @@ class Server:
         if (upload.update is None) != self._study.relay_only:
             expected = "only a sealed model" if self._study.relay_only else "an update"
             raise FrameRejected(f"{who}: an upload of this study carries {expected}.")
+        if upload.similarity_score and self._study.scores == "hidden":
+            raise FrameRejected(f"{who}: sent its score in the clear; this study hides scores.")
         sealed = upload.theta_personal
         if sealed is None and self._study.relay_only:
             raise FrameRejected(f"{who}: the upload is empty; it should carry a sealed model.")

@@ -7,6 +7,7 @@ from typing import Final, Literal
 
 import numpy as np
 
+from secure_sapefl.config import ScoreVisibility
 from secure_sapefl.protocol.messages import SiteId
 from secure_sapefl.streams import Purpose, stream
 
@@ -39,6 +40,7 @@ class Study:
     peers_per_client: int | None = None
     peers_from: Literal["cohort", "everyone"] = "cohort"  # this round's sites, or all that ever sent a model
     relay_only: bool = False  # uploads carry a sealed model and no update
+    scores: ScoreVisibility = "open"  # the server weighs, or each site weighs its own update
 
     @property
     def cohort_size(self) -> int:

@@ -85,8 +85,8 @@ def _limits(run: Run, sites: Sequence[SiteRow]) -> Iterator[str]:
         yield "Trained in plaintext: whoever ran the server could read every update and model."
     elif run.has_global_model:
         yield (
-            "A global model that is to leave the cohort goes through CohortKey.decode_for_release: a decryption "
-            "published as it is can give the key away."
+            "A global model that is to leave the cohort goes through `secure-sapefl release`: a decryption published "
+            "as it is can give the key away."
         )
     worse = [site.name for site in sites if site.verdict == "lost"]
     if run.personal_differs and worse:

@@ -36,13 +36,20 @@ def who_sees_what(run: Run) -> tuple[Sight, ...]:
     relayed = _relayed(encrypted) if run.algorithm.relays_models else ()
     if not run.has_global_model:
         return rows, *relayed, _traffic()
-    return rows, _update(encrypted), *relayed, _score(run.algorithm), _global_model(encrypted), _traffic()
+    return (
+        rows,
+        _update(encrypted),
+        *relayed,
+        _score(run.algorithm, hidden=encrypted and run.config.scores == "hidden"),
+        _global_model(encrypted),
+        _traffic(),
+    )
 
 
 def _update(encrypted: bool) -> Sight:
     return Sight(
         "One site's update",
-        View("sealed", "a CKKS ciphertext it weighs and adds; it holds no key")
+        View("sealed", "a CKKS ciphertext it adds to the others; it holds no key")
         if encrypted
         else View("readable", "every number of it"),
         View("nothing", "not sent to them, but all hold the cohort key: with the server's help, one reads all of them")
@@ -68,8 +75,14 @@ def _relayed(encrypted: bool) -> tuple[Sight, ...]:
     )
 
 
-def _score(algorithm: Algorithm) -> Sight:
+def _score(algorithm: Algorithm, *, hidden: bool) -> Sight:
     what = "One site's score" if algorithm.relays_models else "One site's weight"
+    if hidden:
+        return Sight(
+            what,
+            View("sealed", "encrypted with the update, which its site has weighed"),
+            View("nothing", "only the sum of all scores, and that of their squares"),
+        )
     return Sight(
         what,
         View("readable", "one number a site and round"),

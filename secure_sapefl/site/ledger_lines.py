@@ -16,7 +16,9 @@ from secure_sapefl.errors import BadInput, LedgerRejected
 from secure_sapefl.storage.chain import Head, Link, canonical, read_link
 from secure_sapefl.storage.chained_log import damaged
 
-EventKind = Literal["approved", "withdrawn", "started", "stopped", "received", "sent", "checked", "refused", "repaired"]
+EventKind = Literal[
+    "approved", "withdrawn", "started", "stopped", "received", "sent", "checked", "refused", "repaired", "published"
+]
 FIRST: Final = hashlib.sha256(b"sapefl site ledger 1").hexdigest()
 _HEAD: Final = "ledger head"
 

@@ -143,9 +143,14 @@ def _cohort(terms: StudyTerms, policy: Policy) -> Iterator[Line]:
         size >= policy.min_effective_cohort,
         f"min_effective_cohort = {policy.min_effective_cohort:g}",
     )
+    known = (
+        "; scores are hidden, so a sum is refused that might be more unequal"
+        if terms.blueprint.study.scores == "hidden"
+        else ""
+    )
     yield Line.judged(
         "largest share",
-        f"at best one site has {1 / size:.0%} of a sum",
+        f"at best one site has {1 / size:.0%} of a sum{known}",
         1 / size <= policy.max_share,
         f"max_share = {policy.max_share:g}",
     )

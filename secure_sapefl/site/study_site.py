@@ -76,7 +76,7 @@ class StudySite:
         upload = None
         for answer in result.answers:
             sent = replace(answer, similarity_score=0.0) if withheld else answer
-            upload = protect(sent, CkksCodec(self._key), self._terms.blueprint.study.name, invitation.round_index)
+            upload = protect(sent, CkksCodec(self._key), self._terms.blueprint.study, invitation.round_index)
         return upload, dict(self._sites.state), (*refusals, *withheld, *result.refusals)
 
     def _withheld_score(self, peers: Peers) -> tuple[Refusal, ...]:

@@ -30,6 +30,8 @@ from secure_sapefl.study.schema import Schema, read_schema
 from secure_sapefl.study.settings import PrivacyTerms, StudySettings
 
 _KIND: Final = "study"
+_SINCE_0_1: Final = {"scores": "open"}
+"""What later releases added, at the value that 0.1 had without saying so: its studies keep their digest."""
 
 
 class StudyFile(StudySettings):
@@ -86,6 +88,7 @@ class StudyFile(StudySettings):
     @property
     def canonical(self) -> bytes:
         values = self.model_dump(mode="json", exclude_none=True)
+        values = {name: value for name, value in values.items() if _SINCE_0_1.get(name) != value}
         return bind("sapefl study", json.dumps(values, sort_keys=True, separators=(",", ":")))
 
     @property

@@ -60,7 +60,7 @@ def _update(terms: StudyTerms) -> Leaving:
 
 
 def _score(terms: StudyTerms) -> Leaving:
-    similar = terms.blueprint.algorithm.relays_models
+    similar, hidden = terms.blueprint.algorithm.relays_models, terms.blueprint.study.scores == "hidden"
     return Leaving(
         field="similarity_score",
         name="score",
@@ -68,8 +68,12 @@ def _score(terms: StudyTerms) -> Leaving:
         if similar
         else "how much the update counts, for instance the declared number of records: one number",
         size=8,
-        server="reads it",
-        sites="read the whole-number weight made from it",
+        server="cannot read it: it is encrypted with the update, which this site has weighed by it"
+        if hidden
+        else "reads it",
+        sites="read the sum of all scores of a round, and that of their squares"
+        if hidden
+        else "read the whole-number weight made from it",
         noised="similarity_score" in _paid_for(terms),
     )
 
@@ -107,13 +111,21 @@ def _traffic(terms: StudyTerms) -> Leaving:
 
 STAYS = (
     "Records, labels and test results stay at the site.",
-    "The decrypted common model stays with the sites: whoever publishes it without noise may betray the cohort key.",
+    "The decrypted common model stays with the sites: whoever publishes it without noise may betray the "
+    "cohort key. `secure-sapefl release` adds that noise.",
 )
 COLLUSION = (
     "All sites share the cohort key. If the server and one site work together, or one site's key is stolen, every "
     "update and every personal model of every site can be read, those of past rounds included."
 )
-NOT_PROTECTED = (
-    COLLUSION,
-    "The names of the sites, the rounds they took part in and their scores are known to the server.",
-)
+
+
+def not_protected(terms: StudyTerms) -> tuple[str, ...]:
+    if terms.blueprint.study.scores == "hidden":
+        return (
+            COLLUSION,
+            "The names of the sites and the rounds they took part in are known to the server.",
+            "Nobody can hold a site to its score: one that lies about it counts for as much as it likes.",
+        )
+    known = "The names of the sites, the rounds they took part in and their scores are known to the server."
+    return (COLLUSION, known)

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from secure_sapefl.study.plain_words import NOT_PROTECTED, STAYS, leaving
+from secure_sapefl.study.plain_words import STAYS, leaving, not_protected
 from secure_sapefl.study.templating import template
 from secure_sapefl.study.terms import StudyTerms
 
@@ -23,6 +23,9 @@ def facts(terms: StudyTerms) -> dict[str, str]:
         f"{study.min_cohort}, closes after {study.round_deadline:g} s",
         "training": f"{study.local_epochs} epochs a round, batches of {study.batch_size}, learning rate {study.lr:g}, "
         f"seed {study.seed}",
+        "scores": "hidden: each site weighs its own update"
+        if study.scores == "hidden"
+        else "open: the server reads them, and weighs with them",
         "encryption": f"CKKS for {params.max_clients} clients, values up to {params.max_abs_value:g}, exact to "
         f"2^-{params.grid_bits}, {params.security_bits} bits",
         "privacy": "no differential privacy"
@@ -57,5 +60,5 @@ def to_json(terms: StudyTerms) -> dict[str, Any]:
 
 def data_protection_note(terms: StudyTerms) -> str:
     return template("secure_sapefl.study", "data_protection_note.md.j2").render(
-        study=terms.file, terms=terms, leaving=leaving(terms), stays=STAYS, not_protected=NOT_PROTECTED
+        study=terms.file, terms=terms, leaving=leaving(terms), stays=STAYS, not_protected=not_protected(terms)
     )

@@ -26,6 +26,7 @@ SMALL = {
 @pytest.fixture(scope="module")
 def runs(tiny: Callable[..., Config]) -> dict[str, Replay]:
     configs = {name: tiny(**SMALL, protection=name) for name in ("plaintext", "ckks")}
+    configs["hidden"] = tiny(**SMALL, scores="hidden")
     return {name: replay(config, federation_of(config)) for name, config in configs.items()}
 
 
@@ -66,10 +67,18 @@ def test_an_observer_reads_nothing_and_sizes_are_all_alike(runs: dict[str, Repla
 
 
 def test_no_forgery_passes_and_no_key_is_near(runs: dict[str, Replay]) -> None:
-    assert not runs["ckks"].key_within_reach
-    assert set(runs["ckks"].forgeries.values()) == {False}
-    assert len(runs["ckks"].forgeries) == 5
+    for name in ("ckks", "hidden"):
+        assert not runs[name].key_within_reach
+        assert set(runs[name].forgeries.values()) == {False}
+        assert len(runs[name].forgeries) == 5
     assert runs["plaintext"].forgeries == {}, "nothing is promised there"
+
+
+def test_hidden_scores_are_in_nobodys_sight(runs: dict[str, Replay]) -> None:
+    server, peer, together, _ = runs["hidden"].parties
+    assert (server.scores, peer.scores, together.scores) == ({}, {}, {})
+    assert (server.theta_global, server.updates, server.personal) == (None, {}, {})
+    assert together.updates, "with a site's key the server opens the sum of one"
 
 
 def test_recording_changes_nothing(runs: dict[str, Replay]) -> None:

@@ -16,6 +16,7 @@ from secure_sapefl.site.review import Line, judge, review_site
 from secure_sapefl.study.cost import cost_of
 from secure_sapefl.study.file import StudyFile
 from secure_sapefl.study.plain_words import leaving
+from secure_sapefl.study.sheet import data_protection_note
 from secure_sapefl.study.terms import StudyTerms
 
 MakeStudy = Callable[..., StudyFile]
@@ -175,3 +176,20 @@ def test_means_taken_from_records_are_told(make_study: MakeStudy, policy: Policy
     schema = {"label": "y", "classes": ["n", "p"], "features": [{"name": "x"}], "scaling": "site"}
     lines = judge(StudyTerms.of(make_study(privacy=PRIVATE, data=schema)), policy, 80, ())
     assert [line.topic for line in lines][-1] == "preparation"
+
+
+def test_hidden_scores_are_told_as_such(make_study: MakeStudy, policy: Policy) -> None:
+    def told(scores: str) -> tuple[str, str, str]:
+        terms = StudyTerms.of(make_study(scores=scores))
+        (score,) = (part for part in leaving(terms) if part.field == "similarity_score")
+        (share,) = (one for one in judge(terms, policy, 80, ()) if one.topic == "largest share")
+        return score.server, share.says, data_protection_note(terms)
+
+    (read, share, note), (unread, bounded, other) = told("open"), told("hidden")
+    assert read == "reads it"
+    assert "cannot read it" in unread
+    assert "hidden" in bounded
+    assert "hidden" not in share
+    assert "their scores are known to the server" in note
+    assert "scores are known" not in other
+    assert "lies about it" in other

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sapefl_crypto import SiteIdentity
-from secure_sapefl.config import Config
+from secure_sapefl.config import Config, Plan
 from secure_sapefl.errors import BadInput, StudyRejected
 from secure_sapefl.study.file import (
     StudyFile,
@@ -184,6 +184,20 @@ def test_the_simulator_gets_the_very_same_study(make_study: MakeStudy) -> None:
     )  # fmt: skip
     assert make_study().config().dp_epsilon is None
     assert make_study(privacy={"epsilon": 3, "delta": 1e-6}).config().dp_secure_noise
+
+
+def test_everything_a_study_has_in_common_with_a_simulation_reaches_it(make_study: MakeStudy) -> None:
+    study = make_study(scores="hidden", rounds=3, lr=0.1)
+    assert {name: getattr(study.config(), name) for name in Plan.model_fields} == {
+        name: getattr(study, name) for name in Plan.model_fields
+    }
+
+
+def test_a_study_of_the_first_release_keeps_its_digest(make_study: MakeStudy) -> None:
+    """It did not say how scores travel: they were open."""
+    assert b"scores" not in make_study().canonical
+    assert make_study(scores="open").digest == make_study().digest
+    assert make_study(scores="hidden").digest != make_study().digest
 
 
 def test_a_site_has_its_place(study: StudyFile) -> None:

@@ -49,7 +49,13 @@ class Recording:
         self.numbers: set[float] = set()
         self.types: set[str] = set()
         self.calls: list[str] = []
-        self.secrets: dict[str, list[np.ndarray[Any, Any]]] = {"update": [], "personal": [], "mean": [], "global": []}
+        self.secrets: dict[str, list[np.ndarray[Any, Any]]] = {
+            "update": [],
+            "personal": [],
+            "mean": [],
+            "global": [],
+            "score": [],
+        }
         self.keys: list[CohortKey] = []
         self.plan: Parameters
 
@@ -88,7 +94,7 @@ def pieces(vector: np.ndarray[Any, Any]) -> Iterator[bytes]:
                 yield run.astype(encoding).tobytes()
 
 
-def recorded_run(monkeypatch: pytest.MonkeyPatch, protection: str) -> Recording:
+def recorded_run(monkeypatch: pytest.MonkeyPatch, protection: str, scores: str = "open") -> Recording:
     recording = Recording()
     secrets = recording.secrets
 
@@ -115,8 +121,10 @@ def recorded_run(monkeypatch: pytest.MonkeyPatch, protection: str) -> Recording:
             case SitesTrained(contribution=contribution):
                 assert contribution.update is not None
                 assert contribution.shared is not None
+                assert contribution.score is not None
                 updates = contribution.update.numpy()
                 secrets["update"] += [*updates.copy(), *recording.plan.on_grid(updates.astype(np.float64))]
+                secrets["score"].append(contribution.score.numpy().copy())
                 secrets["personal"] += list(contribution.shared.numpy().copy())
             case AggregateOpened(theta_global=theta):
                 secrets["global"].append(theta.numpy())
@@ -131,7 +139,8 @@ def recorded_run(monkeypatch: pytest.MonkeyPatch, protection: str) -> Recording:
     for codec in (CkksCodec, PlaintextCodec):
         monkeypatch.setattr(codec, "decrypt", opening(codec.decrypt))
     monkeypatch.setattr(simulator, "Server", Recorded)
-    config = Config(clients=4, rounds=3, protection=protection, workers=0, local_epochs=1, data_options={"rows": 200})
+    small = {"clients": 4, "rounds": 3, "local_epochs": 1, "data_options": {"rows": 200}, "workers": 0}
+    config = Config(**small, protection=protection, scores=scores)
     assembly = assemble(config)
     chosen = assembly.protection()
     recording.plan = chosen.params  # which rounds updates before they are sent
@@ -146,10 +155,17 @@ def seen() -> Recording:
         return recorded_run(patch, "ckks")
 
 
-def test_an_encrypted_run_shows_the_server_nothing(seen: Recording) -> None:
+def test_an_encrypted_run_shows_the_server_scores_and_nothing_else(seen: Recording) -> None:
     assert seen.calls.count("open_round") == seen.calls.count("close_round") == 3
     assert seen.calls.count("accept") == 9
     assert all(len(vectors) >= 3 for vectors in seen.secrets.values())
+    assert seen.found() == {"score"}
+
+
+def test_where_scores_are_hidden_it_shows_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen = recorded_run(monkeypatch, "ckks", scores="hidden")
+    assert seen.calls.count("accept") == 9
+    assert "HiddenAggregator" in seen.types
     assert seen.found() == set()
 
 
@@ -165,7 +181,7 @@ def test_an_encrypted_run_shows_the_server_no_key(seen: Recording) -> None:
 
 def test_the_same_search_finds_everything_in_a_plaintext_run(monkeypatch: pytest.MonkeyPatch) -> None:
     """theta_G itself is never sent, only the step that sites add to it."""
-    assert recorded_run(monkeypatch, "plaintext").found() == {"update", "personal", "mean"}
+    assert recorded_run(monkeypatch, "plaintext").found() == {"update", "personal", "mean", "score"}
 
 
 def test_a_recording_names_a_key_it_was_shown() -> None:

@@ -1,7 +1,7 @@
 """A study of four sites, three of them invited, run by hand in both protections."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
@@ -52,7 +52,7 @@ class Bench:
         vector: Vector = np.full(length or self.study.parameters, value, np.float32)
         answer = Answer(site=site, similarity_score=score, update=vector, theta_personal=vector)
         when = self.round_index if round_index is None else round_index
-        return protect(answer, self.codec, study or self.study.name, when)
+        return protect(answer, self.codec, replace(self.study, name=study or self.study.name), when)
 
 
 @pytest.fixture(scope="session")

@@ -54,7 +54,7 @@ def test_where_updates_are_summed_none_may_be_missing(bench: Any) -> None:
 
 def test_an_answer_without_an_update_becomes_a_sealed_model_alone(bench: Any) -> None:
     answer = Answer(site="a", similarity_score=0.0, update=None, theta_personal=np.ones(20, np.float32))
-    upload = protect(answer, bench.codec, "s", 3)
+    upload = protect(answer, bench.codec, bench.study, 3)
     assert upload.update is None
     assert upload.theta_personal is not None
     assert upload.size == 8 + len(upload.theta_personal.blob)

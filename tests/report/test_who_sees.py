@@ -8,6 +8,11 @@ from secure_sapefl.protocol.messages import RoundUpload
 from secure_sapefl.report.who_sees import who_sees_what
 
 
+@pytest.fixture
+def hide_scores():
+    return lambda run: dataclasses.replace(run, config=run.config.model_copy(update={"scores": "hidden"}))
+
+
 def server(run):
     return {sight.what: sight.server.level for sight in who_sees_what(run)}
 
@@ -22,6 +27,12 @@ def test_encrypted_sapefl(make_run):
         "The global model": "sealed",
         "Who took part, when, how many bytes": "readable",
     }
+
+
+def test_hidden_scores_are_hidden_where_the_run_is_encrypted(make_run, hide_scores):
+    hidden = {sight.what: sight for sight in who_sees_what(hide_scores(make_run()))}["One site's score"]
+    assert (hidden.server.level, hidden.other_sites.level) == ("sealed", "nothing")
+    assert server(hide_scores(make_run(protection="plaintext")))["One site's score"] == "readable"
 
 
 def test_in_plaintext_the_server_reads_everything_that_is_sent(make_run):

@@ -18,13 +18,20 @@ PRIVATE = PrivacyTerms(epsilon=8.0, delta=1e-4, noise="repeatable")
 
 
 @pytest.mark.parametrize(
-    ("method", "privacy", "participation"),
-    [("sapefl", None, 1.0), ("sapefl", PRIVATE, 1.0), ("fedavg", None, 0.75), ("ditto", None, 1.0)],
+    ("method", "privacy", "participation", "scores"),
+    [
+        ("sapefl", None, 1.0, "open"),
+        ("sapefl", PRIVATE, 1.0, "open"),
+        ("sapefl", PRIVATE, 1.0, "hidden"),
+        ("fedavg", None, 0.75, "open"),
+        ("fedavg", None, 0.75, "hidden"),
+        ("ditto", None, 1.0, "open"),
+    ],
 )
 def test_personal_and_global_models_equal_the_simulators(
-    world: Callable[..., Any], method: str, privacy: PrivacyTerms | None, participation: float
+    world: Callable[..., Any], method: str, privacy: PrivacyTerms | None, participation: float, scores: str
 ) -> None:
-    deployed = world(method=method, privacy=privacy, participation=participation, largest_site=42)
+    deployed = world(method=method, privacy=privacy, participation=participation, largest_site=42, scores=scores)
     deployed.start_all()
     deployed.run()
     config = deployed.file.config().model_copy(update={"workers": 0})
