@@ -8,6 +8,7 @@ import typer
 from secure_sapefl.cli.interruption import same_command
 from secure_sapefl.cli.passphrases import PassphraseFile, known_passphrase
 from secure_sapefl.cli.transport import JsonLogs, MetricsPort, WithoutTls, host_and_port
+from secure_sapefl.config import Config
 from secure_sapefl.errors import BadInput
 
 Home = Annotated[Path, typer.Option(help="The site's folder.", envvar="SAPEFL_SITE")]
@@ -28,6 +29,7 @@ def start(
     resume_after_rejection: Annotated[
         bool, typer.Option("--resume-after-rejection", help="Go on although an aggregate was not what was claimed.")
     ] = False,
+    device: Annotated[str, typer.Option(help=f"Where to train: {Config.model_fields['device'].description}")] = "auto",
     passphrase_file: PassphraseFile = None,
     metrics_port: MetricsPort = None,
     json_logs: JsonLogs = False,
@@ -40,7 +42,7 @@ def start(
 
     `secure-sapefl site start --study study.toml --server study.example.org:9092 --ca ca.pem`
 
-    `secure-sapefl site start --study study.toml --server 127.0.0.1:9092 --without-tls --json-logs`
+    `secure-sapefl site start --study study.toml --server 127.0.0.1:9092 --without-tls --json-logs --device cpu`
     """
     from secure_sapefl.site.home import SiteHome
     from secure_sapefl.site.runner import SiteSettings, run_site
@@ -63,6 +65,7 @@ def start(
         tls=None if ca is None else Tls(ca=ca.absolute()),
         relay_user=relay_user,
         resume_after_rejection=resume_after_rejection,
+        device=Config.read({"device": device}, "the command line").device,
     )
     with log_to_terminal(json_lines=json_logs), asked_to_stop() as stopped:
         status = SiteHome(home).study_folder(file.digest) / "status.json"

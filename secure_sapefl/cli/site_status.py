@@ -31,7 +31,7 @@ def status(
     if format == "json":
         typer.echo(json.dumps(found))
         return
-    table = Table("study", "running", "rounds", "answered", "epsilon", "refused letters", "state")
+    table = Table("study", "running", "rounds", "answered", "epsilon", "refused letters", "device", "state")
     for one in found:
         table.add_row(*map(cell, _cells(one)))
     Console().print(table)
@@ -47,5 +47,6 @@ def _cells(one: dict[str, Any]) -> tuple[str, ...]:
         str(one["answered"]),
         epsilon,
         str(one["refused_letters"]),
+        one.get("device", "cpu"),  # 0.1.0 knew no other
         state,
     )

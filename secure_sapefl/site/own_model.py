@@ -1,5 +1,7 @@
 """A site alone with its records: the model it uses, which needs neither a key nor the server."""
 
+from typing import Final
+
 import torch
 from torch import Tensor
 
@@ -10,9 +12,11 @@ from secure_sapefl.site.state import SiteState
 from secure_sapefl.stopwatch import Stopwatch
 from secure_sapefl.study.terms import StudyTerms
 
+CPU: Final = torch.device("cpu")
 
-def own_sites(terms: StudyTerms, rows: ClientData) -> Sites:
-    """A group of one, with the random streams of its place on the roster."""
+
+def own_sites(terms: StudyTerms, rows: ClientData, device: torch.device = CPU) -> Sites:
+    """A group of one, with the random streams of its place on the roster; its rows live on ``device``."""
     alone = Federation(
         dataset=terms.file.name,
         shape=terms.file.data.shape,
@@ -21,7 +25,7 @@ def own_sites(terms: StudyTerms, rows: ClientData) -> Sites:
         source="the site's own records",
         partition="natural",
     )
-    return Sites(terms.blueprint, alone, torch.device("cpu"), numbers=(terms.file.index(rows.name),))
+    return Sites(terms.blueprint, alone, device, numbers=(terms.file.index(rows.name),))
 
 
 def personal_model(terms: StudyTerms, sites: Sites, state: SiteState) -> Tensor:

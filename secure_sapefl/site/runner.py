@@ -11,7 +11,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
+import torch
+
 from sapefl_crypto.secret import Secret
+from secure_sapefl.engine.device import resolve_device
 from secure_sapefl.site.agent import Agent
 from secure_sapefl.site.consent import require_approved
 from secure_sapefl.site.data import load_site
@@ -42,6 +45,7 @@ class SiteSettings:
     tls: Tls | None
     relay_user: str | None = None
     resume_after_rejection: bool = False
+    device: str = "auto"
 
 
 @dataclass(slots=True)
@@ -52,6 +56,7 @@ class RunningSite:
     agent: Agent
     relay: Child
     path: Path
+    device: str
     last_letter: str | None = None
     letters: int = 0
     _written: float = field(default=0.0)
@@ -78,6 +83,7 @@ class RunningSite:
             "refused_letters": self.agent.refused_letters,
             "last_letter": self.last_letter,
             "relay_restarts": self.relay.restarts,
+            "device": self.device,
             "pid": os.getpid() if running else None,
         }
 
@@ -88,14 +94,14 @@ class RunningSite:
 def run_site(settings: SiteSettings, passphrase: Secret | None, stopped: Callable[[], bool]) -> None:
     """Until the study is over, ``stopped`` says so, or something happens after which nothing may leave."""
     file, home = read_study(settings.study), SiteHome(settings.home)
-    terms = StudyTerms.of(file)
+    terms, device = StudyTerms.of(file), resolve_device(settings.device)
     require_approved(home, terms)
     if _was_over(home, file):
         return
     near = RelayFolder(settings.run, RelayUser.named(settings.relay_user))
     near.prepare()
     identity = home.identity(passphrase)
-    with SiteLedger(home.ledger_path, identity) as ledger, _study_site(terms, home, passphrase) as site:
+    with SiteLedger(home.ledger_path, identity) as ledger, _study_site(terms, home, passphrase, device) as site:
         folder = home.study_folder(file.digest)
         agent = Agent(terms, site, identity, ledger, folder, _rounds_sent(home, file))
         if settings.resume_after_rejection and agent.halted:
@@ -103,7 +109,7 @@ def run_site(settings: SiteSettings, passphrase: Secret | None, stopped: Callabl
             agent.resume()
         ledger.append(Event(kind="started", study=file.digest, note=f"server {settings.server}"))
         relay = near.relay(settings.server, settings.tls)
-        running = RunningSite(file, agent, relay, folder / "status.json")
+        running = RunningSite(file, agent, relay, folder / "status.json", str(device))
         _serve(running, AgentSocket(near.socket, near.user.gid), stopped)
         ledger.append(Event(kind="stopped", study=file.digest, note="the study is over" if agent.over else ""))
 
@@ -130,13 +136,15 @@ def _serve(running: RunningSite, socket: AgentSocket, stopped: Callable[[], bool
 
 
 @contextmanager
-def _study_site(terms: StudyTerms, home: SiteHome, passphrase: Secret | None) -> Iterator[StudySite]:
+def _study_site(
+    terms: StudyTerms, home: SiteHome, passphrase: Secret | None, device: torch.device
+) -> Iterator[StudySite]:
     file, policy = terms.file, home.policy()
     rows = load_site(home.data_path, file, home.name)
     key = home.cohort_key(file, terms.params, passphrase)
     private = terms.privacy()
     if private is None:
-        yield StudySite(terms, rows, key, policy, None)
+        yield StudySite(terms, rows, key, policy, None, device)
         return
     from secure_sapefl.privacy.events import Budget
     from secure_sapefl.privacy.ledger_file import FileStore
@@ -146,7 +154,7 @@ def _study_site(terms: StudyTerms, home: SiteHome, passphrase: Secret | None) ->
     with FileStore(home.privacy_path) as events:
         store = StudyStore(events, file.wire_name, lifetime)
         privacy = StudyPrivacy(private, {home.name: len(rows.train)}, lambda _: store)
-        yield StudySite(terms, rows, key, policy, privacy)
+        yield StudySite(terms, rows, key, policy, privacy, device)
 
 
 def _was_over(home: SiteHome, file: StudyFile) -> bool:

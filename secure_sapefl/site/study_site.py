@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import torch
 from torch import Tensor
 
 from sapefl_crypto import CohortKey, OwnPart
@@ -16,7 +17,7 @@ from secure_sapefl.protocol.answer import protect
 from secure_sapefl.protocol.encrypted import CkksCodec
 from secure_sapefl.protocol.messages import Invitation, Refusal, RoundOutcome, RoundUpload
 from secure_sapefl.protocol.site import GroupRound, absorb, open_peers, run_round
-from secure_sapefl.site.own_model import own_sites
+from secure_sapefl.site.own_model import CPU, own_sites
 from secure_sapefl.site.policy import Policy
 from secure_sapefl.site.state import SiteState
 from secure_sapefl.stopwatch import Stopwatch
@@ -27,13 +28,22 @@ if TYPE_CHECKING:
 
 
 class StudySite:
-    """``state`` is where the site stands; each method that moves it on returns the new one, for the agent to keep."""
+    """``state`` is where the site stands; each method that moves it on returns the new one, for the agent to keep.
+
+    States live in main memory; rows, models and training on ``device``.
+    """
 
     def __init__(
-        self, terms: StudyTerms, rows: ClientData, key: CohortKey, policy: Policy, privacy: "StudyPrivacy | None"
+        self,
+        terms: StudyTerms,
+        rows: ClientData,
+        key: CohortKey,
+        policy: Policy,
+        privacy: "StudyPrivacy | None",
+        device: torch.device = CPU,
     ) -> None:
         self._terms, self._key, self.policy, self.privacy = terms, key, policy, privacy
-        self._sites = own_sites(terms, rows)
+        self._sites, self.device = own_sites(terms, rows, device), device
         self.name = rows.name
 
     def first_state(self) -> SiteState:
@@ -44,7 +54,7 @@ class StudySite:
             site=self.name,
             absorbed=-1,
             answered=-1,
-            theta_global=blueprint.algorithm.initial_global(self._sites.theta_initial, blueprint.options),
+            theta_global=blueprint.algorithm.initial_global(self._sites.theta_initial.cpu(), blueprint.options),
             own=dict(self._sites.state),
         )
 
@@ -107,7 +117,8 @@ class StudySite:
 
     def _group(self, state: SiteState, invitation: Invitation) -> tuple[SiteGroup, tuple[Refusal, ...]]:
         peers, refusals = self._peers(invitation)
-        return self._sites.group([0], state.theta_global, invitation.round_index, peers, Stopwatch()), refusals
+        theta_global = state.theta_global.to(self.device)
+        return self._sites.group([0], theta_global, invitation.round_index, peers, Stopwatch()), refusals
 
     def _peers(self, invitation: Invitation) -> tuple[Peers, tuple[Refusal, ...]]:
         initial = self._sites.theta_initial

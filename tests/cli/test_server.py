@@ -23,7 +23,7 @@ SERVER = {
 AGENT = {
     "site": "north", "study": "heart", "digest": "b3ca825f" + "0" * 56, "rounds": 3, "absorbed": 2, "answered": 2,
     "halted": None, "over": False, "epsilon": 1.234, "letters": 3, "refused_letters": 0, "last_letter": None,
-    "relay_restarts": 0, "pid": None,
+    "relay_restarts": 0, "device": "cuda:1", "pid": None,
 }  # fmt: skip
 
 
@@ -58,6 +58,7 @@ def test_site_status_in_both_forms(tmp_path: Path) -> None:
     shown = RUN.invoke(app, ["site", "status", "--home", str(tmp_path)]).output
     assert "2 of 3" in shown
     assert "halted" in shown
+    assert "cuda:1" in " ".join(shown.split())
     (found,) = json.loads(RUN.invoke(app, ["site", "status", "--home", str(tmp_path), "--format", "json"]).output)
     assert found["running"] is False
     assert found["epsilon"] == AGENT["epsilon"]
