@@ -28,6 +28,16 @@ FORBIDDEN = {  # folder or module: what it must not import, however deep inside 
         "secure_sapefl.training",
     },
     "secure_sapefl.sape": {"secure_sapefl.protocol", "secure_sapefl.engine", "secure_sapefl.algorithms"},
+    "secure_sapefl.models": {
+        "secure_sapefl.data",
+        "secure_sapefl.sape",
+        "secure_sapefl.training",
+        "secure_sapefl.privacy",
+        "secure_sapefl.protocol",
+        "secure_sapefl.engine",
+        "secure_sapefl.algorithms",
+        *ROOMS,
+    },
     "secure_sapefl.training": {
         "secure_sapefl.sape",
         "secure_sapefl.protocol",

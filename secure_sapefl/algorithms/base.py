@@ -18,7 +18,7 @@ from torch.nn import functional as F
 
 from secure_sapefl.algorithms.releases import NO_PRIVATE_FORM, NotPrivate, PrivateUse, Releases
 from secure_sapefl.config import Settings
-from secure_sapefl.models import Model
+from secure_sapefl.models.base import Model
 from secure_sapefl.stopwatch import Stopwatch
 from secure_sapefl.streams import Purpose
 from secure_sapefl.training.objective import Batch, LocalLoss, Objective, Proximal

@@ -32,7 +32,7 @@ from torch.nn import functional as F
 from secure_sapefl.algorithms.base import Algorithm, Contribution, Homomorphic, SiteGroup, personal_state
 from secure_sapefl.algorithms.releases import one_update
 from secure_sapefl.config import Settings
-from secure_sapefl.models import Model
+from secure_sapefl.models.base import Model
 from secure_sapefl.streams import Purpose
 from secure_sapefl.training.objective import CrossEntropy, Pull
 

@@ -12,7 +12,7 @@ from typing import Final, Protocol
 from torch import Tensor
 
 from secure_sapefl.config import Settings
-from secure_sapefl.models import Model
+from secure_sapefl.models.base import Model
 from secure_sapefl.streams import Purpose
 from secure_sapefl.training.objective import Objective
 from secure_sapefl.training.plan import Shard

@@ -25,7 +25,7 @@ from secure_sapefl.config import Config
 from secure_sapefl.data import ClientData, Federation, Rows
 from secure_sapefl.engine.result import Result
 from secure_sapefl.metrics import Floats
-from secure_sapefl.models import Model
+from secure_sapefl.models.base import Model
 from secure_sapefl.protocol.codec import Codec
 from secure_sapefl.protocol.messages import SiteId
 

@@ -11,7 +11,7 @@ from torch.nn import functional as F
 
 from secure_sapefl.data import ClientData, Federation, Rows
 from secure_sapefl.metrics import Floats
-from secure_sapefl.models import Model
+from secure_sapefl.models.base import Model
 from secure_sapefl.protocol.messages import SiteId
 
 _MOST = 2000  # rows of a site

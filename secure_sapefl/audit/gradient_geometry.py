@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from secure_sapefl.models import Model
+from secure_sapefl.models.base import Model
 from secure_sapefl.privacy.per_record import ConvolutionGradients, LinearGradients, RecordGradients, record_gradients
 from secure_sapefl.training.objective import Batch, LocalLoss
 

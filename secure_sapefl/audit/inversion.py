@@ -20,7 +20,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from secure_sapefl.models import Linear, Model
+from secure_sapefl.models.base import Model
 
 _TV: Final = 0.1
 _RATE: Final = 0.3  # in standard deviations of a pixel
@@ -40,7 +40,7 @@ def invert(model: Model, theta: Tensor, update: Tensor, rows: Tensor, count: int
 
     ``rows`` are public examples of the kind, from which only range and starting point are taken.
     """
-    if isinstance(model.layers[0], Linear):
+    if model.views(update)[0].dim() == 3:  # a linear layer comes first: [V, out, in]
         return _by_division(model, update)
     return _by_search(model, theta, update, rows, count, attack, seed)
 

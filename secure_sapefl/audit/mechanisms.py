@@ -20,7 +20,7 @@ from secure_sapefl.audit.canaries import WIDTH
 from secure_sapefl.audit.one_run import CONFIDENCE
 from secure_sapefl.data import Rows
 from secure_sapefl.metrics import Floats
-from secure_sapefl.models import Model
+from secure_sapefl.models.base import Model
 from secure_sapefl.privacy.accounting import Composition, composition, rdp_epsilon
 from secure_sapefl.privacy.events import Event
 from secure_sapefl.privacy.group import PrivateGroup

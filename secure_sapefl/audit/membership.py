@@ -18,7 +18,7 @@ from secure_sapefl.audit.candidates import Candidates
 from secure_sapefl.audit.references import Models, World
 from secure_sapefl.audit.roc import Detection, detection
 from secure_sapefl.metrics import Floats
-from secure_sapefl.models import Model
+from secure_sapefl.models.base import Model
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

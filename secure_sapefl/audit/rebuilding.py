@@ -16,7 +16,7 @@ from secure_sapefl.audit.inversion import Attack, Rebuilt, invert, nearest
 from secure_sapefl.audit.parties import Update
 from secure_sapefl.config import Config
 from secure_sapefl.data import ClientData
-from secure_sapefl.models import Model
+from secure_sapefl.models.base import Model
 from secure_sapefl.privacy.randomness import KeyedRandomness
 from secure_sapefl.privacy.trainer import PrivateTrainer, SiteNoise
 from secure_sapefl.training.objective import LocalLoss

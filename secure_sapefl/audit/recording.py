@@ -21,7 +21,7 @@ from secure_sapefl.engine.assembly import assemble
 from secure_sapefl.engine.events import MessageSent, RoundBegun, RoundClosed, RunEvent
 from secure_sapefl.engine.result import Result
 from secure_sapefl.engine.simulator import Simulation
-from secure_sapefl.models import Model
+from secure_sapefl.models.base import Model
 from secure_sapefl.protocol.codec import Codec
 from secure_sapefl.protocol.messages import Invitation, RoundOutcome, RoundUpload
 from secure_sapefl.protocol.server import AdderFactory

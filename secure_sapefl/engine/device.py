@@ -7,7 +7,7 @@ from contextlib import contextmanager
 import torch
 
 from secure_sapefl.errors import BadInput
-from secure_sapefl.models import Model
+from secure_sapefl.models.base import Model
 from secure_sapefl.training.trainer import BatchedTrainer, SequentialTrainer, Trainer
 
 _COPIES = 12  # models a site of a group needs at once: weights, gradients, anchors, update, what autograd keeps

@@ -25,7 +25,7 @@ from secure_sapefl.engine.protection import Ckks
 from secure_sapefl.engine.run_folder import config_of, identity_of, saved_state, summary_of
 from secure_sapefl.errors import BadInput
 from secure_sapefl.metrics import Floats, softmax
-from secure_sapefl.models import build_model
+from secure_sapefl.models.stacked import build_model
 from secure_sapefl.privacy.errors import PrivacyWarning
 from secure_sapefl.protocol.blueprint import Blueprint
 from secure_sapefl.protocol.codec import Vector

@@ -17,7 +17,7 @@ from secure_sapefl.data import ClientData, Federation, Rows
 from secure_sapefl.engine.device import cpu_threads
 from secure_sapefl.engine.result import RoundRecord
 from secure_sapefl.engine.simulator import simulate
-from secure_sapefl.models import build_model
+from secure_sapefl.models.stacked import build_model
 from secure_sapefl.training.objective import LocalLoss
 from secure_sapefl.training.plan import Shard, plan_batches
 from secure_sapefl.training.trainer import BatchedTrainer, SequentialTrainer, Trainer

@@ -10,7 +10,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from secure_sapefl.models import Model, build_model
+from secure_sapefl.models.base import Model
+from secure_sapefl.models.stacked import build_model
 from secure_sapefl.privacy.randomness import KeyedRandomness, Randomness, SecureRandomness
 from secure_sapefl.privacy.reference import Mode, OpacusSite
 from secure_sapefl.privacy.trainer import PrivateTrainer, SiteNoise

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import torch
 from torch import Tensor
 
-from secure_sapefl.models import Model
+from secure_sapefl.models.base import Model
 from secure_sapefl.privacy.per_record import record_gradients, squared_norms
 from secure_sapefl.training.objective import Batch, LocalLoss
 from secure_sapefl.training.plan import Shard

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from secure_sapefl.models import Model
+from secure_sapefl.models.base import Model
 from secure_sapefl.privacy.fisher import mean_squared_norms
 from secure_sapefl.privacy.ledger import Paid
 from secure_sapefl.privacy.randomness import Randomness

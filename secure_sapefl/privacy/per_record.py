@@ -15,7 +15,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from secure_sapefl.models import Convolution, Layer, Linear, Model
+from secure_sapefl.models.base import Model
+from secure_sapefl.models.stacked import Convolution, Layer, Linear, StackedModel
 from secure_sapefl.training.objective import Batch, Objective
 
 
@@ -154,6 +155,8 @@ def _traced(
 
     The weights themselves are constants here: autograd follows the records from the first such layer's output on.
     """
+    if not isinstance(model, StackedModel):
+        raise TypeError(f"{type(model).__name__} has no per-record gradients in closed form.")
     layers, inputs, outputs, taken = [], [], [], 0
     for layer in model.layers:
         count = len(layer.shapes())

@@ -17,7 +17,7 @@ from opacus.utils.fast_gradient_clipping_utils import DPTensorFastGradientClippi
 from torch import Tensor, nn
 from torch.nn.utils import parameters_to_vector, vector_to_parameters
 
-from secure_sapefl.models import Model
+from secure_sapefl.models.base import Model
 from secure_sapefl.training.objective import Batch, Objective
 
 Mode = Literal["hooks", "functorch", "ghost"]

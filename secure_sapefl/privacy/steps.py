@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 import torch
 from torch import Tensor
 
-from secure_sapefl.models import Model
+from secure_sapefl.models.base import Model
 from secure_sapefl.privacy.ledger import Paid
 from secure_sapefl.privacy.per_record import RecordGradients, clipped, differences, record_gradients
 from secure_sapefl.privacy.randomness import Randomness

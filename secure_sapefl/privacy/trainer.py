@@ -17,7 +17,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from secure_sapefl.models import Model
+from secure_sapefl.models.base import Model
 from secure_sapefl.privacy.events import Event
 from secure_sapefl.privacy.ledger import Paid
 from secure_sapefl.privacy.per_record import clipped_sum

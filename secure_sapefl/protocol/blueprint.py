@@ -8,7 +8,8 @@ from dataclasses import dataclass
 
 from secure_sapefl.algorithms.base import Algorithm, Homomorphic, StudyFacts
 from secure_sapefl.config import Config, Settings
-from secure_sapefl.models import Model, build_model
+from secure_sapefl.models.base import Model
+from secure_sapefl.models.stacked import build_model
 from secure_sapefl.protocol.messages import SiteId
 from secure_sapefl.protocol.study import Study, cohort_size
 

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils import parameters_to_vector, vector_to_parameters
 
-from secure_sapefl.models import Model
+from secure_sapefl.models.base import Model
 from secure_sapefl.training.descent import descend
 from secure_sapefl.training.objective import Batch, Objective
 from secure_sapefl.training.plan import Plan, Shard

@@ -12,12 +12,12 @@ from secure_sapefl.algorithms.base import Algorithm, Peers, SiteGroup
 from secure_sapefl.config import Config
 from secure_sapefl.engine.assembly import assemble
 from secure_sapefl.engine.simulator import Simulation
-from secure_sapefl.models import Linear, Model, Relu
+from secure_sapefl.models.stacked import Linear, Relu, StackedModel
 from secure_sapefl.streams import Purpose, stream
 from secure_sapefl.training.plan import Shard
 from secure_sapefl.training.trainer import BatchedTrainer, SequentialTrainer, Trainer
 
-MODEL = Model((Linear(2, 3), Relu(), Linear(3, 3), Relu(), Linear(3, 2)), classes=2, widest=3)
+MODEL = StackedModel((Linear(2, 3), Relu(), Linear(3, 3), Relu(), Linear(3, 2)), classes=2, widest=3)
 SIZES = (7, 4)
 
 
@@ -97,7 +97,7 @@ def assert_twins(tiny_study: Callable[..., Simulation]) -> Callable[..., None]:
 class FourSites:
     """Four sites, the last with a single row, and five models going round; site g is the owner of model g."""
 
-    model = Model((Linear(4, 6), Relu(), Linear(6, 3)), classes=3, widest=6)
+    model = StackedModel((Linear(4, 6), Relu(), Linear(6, 3)), classes=3, widest=6)
     sizes = (9, 5, 5, 1)
     starts = (0, 9, 14, 19)
 

@@ -4,7 +4,7 @@ import torch
 
 from secure_sapefl.algorithms import fedavg
 from secure_sapefl.algorithms.base import NoOptions, Peers, StudyFacts
-from secure_sapefl.models import Linear, Model
+from secure_sapefl.models.stacked import Linear, StackedModel
 from secure_sapefl.sape.aggregation import aggregate
 from secure_sapefl.streams import stream
 from secure_sapefl.training.plan import Shard
@@ -24,7 +24,7 @@ def test_a_round_of_two_sites_by_hand(make_group):
         state={},
         peers=Peers.nobody(2, torch.zeros(4)),
         shard=Shard(torch.tensor([[2.0], [4], [2]]), torch.tensor([0, 0, 1]), (0, 2), (2, 1)),
-        trainer=BatchedTrainer(Model((Linear(1, 2),), 2, 2)),
+        trainer=BatchedTrainer(StackedModel((Linear(1, 2),), 2, 2)),
         streams=lambda purpose: [stream(0, purpose, site=c) for c in range(2)],
         local_epochs=1,
     )

@@ -4,7 +4,7 @@ import torch
 
 from secure_sapefl.algorithms import local
 from secure_sapefl.algorithms.base import NoOptions, Peers
-from secure_sapefl.models import Linear, Model
+from secure_sapefl.models.stacked import Linear, StackedModel
 from secure_sapefl.streams import stream
 from secure_sapefl.training.plan import Shard
 from secure_sapefl.training.trainer import BatchedTrainer
@@ -21,7 +21,7 @@ def test_one_step_by_hand(make_group):
         state={"theta_personal": torch.zeros(1, 4)},
         peers=Peers.nobody(1, torch.zeros(4)),
         shard=Shard(torch.tensor([[2.0]]), torch.tensor([0]), (0,), (1,)),
-        trainer=BatchedTrainer(Model((Linear(1, 2),), 2, 2)),
+        trainer=BatchedTrainer(StackedModel((Linear(1, 2),), 2, 2)),
         streams=lambda purpose: [stream(0, purpose)],
         local_epochs=1,
     )

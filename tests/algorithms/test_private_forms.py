@@ -16,7 +16,7 @@ from torch import Tensor
 from secure_sapefl.algorithms.base import Algorithm, SiteGroup
 from secure_sapefl.algorithms.registry import ALGORITHMS
 from secure_sapefl.algorithms.releases import NotPrivate
-from secure_sapefl.models import Model
+from secure_sapefl.models.base import Model
 from secure_sapefl.streams import Purpose
 from secure_sapefl.training.objective import Batch, Objective
 from secure_sapefl.training.plan import Shard

@@ -8,12 +8,13 @@ from torch import Tensor
 from secure_sapefl.audit.canaries import coefficients
 from secure_sapefl.audit.gradient_geometry import along, gradients_at, products
 from secure_sapefl.audit.inversion import Attack, invert, labels_moved, nearest
-from secure_sapefl.models import Convolution, Flatten, Linear, Model, Pool, Relu
+from secure_sapefl.models.base import Model
+from secure_sapefl.models.stacked import Convolution, Flatten, Linear, Pool, Relu, StackedModel
 from secure_sapefl.training.objective import Batch, LocalLoss
 from secure_sapefl.training.trainer import BatchedTrainer
 
-MLP = Model((Linear(5, 12), Relu(), Linear(12, 3)), classes=3, widest=12)
-CNN = Model((Convolution(1, 4), Relu(), Pool(), Flatten(), Linear(64, 3)), classes=3, widest=4 * 64)
+MLP = StackedModel((Linear(5, 12), Relu(), Linear(12, 3)), classes=3, widest=12)
+CNN = StackedModel((Convolution(1, 4), Relu(), Pool(), Flatten(), Linear(64, 3)), classes=3, widest=4 * 64)
 SHAPES = {MLP: (5,), CNN: (1, 8, 8)}
 
 

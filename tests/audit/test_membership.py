@@ -10,12 +10,12 @@ from secure_sapefl.audit.candidates import Candidates, all_rows, candidates_of, 
 from secure_sapefl.audit.membership import Membership, infer_membership
 from secure_sapefl.audit.references import PERSONAL, Models, World
 from secure_sapefl.data import ClientData, Federation, Rows
-from secure_sapefl.models import Linear, Model, Relu
+from secure_sapefl.models.stacked import Linear, Relu, StackedModel
 from secure_sapefl.training.objective import LocalLoss
 from secure_sapefl.training.plan import Shard, plan_batches
 from secure_sapefl.training.trainer import BatchedTrainer
 
-MODEL = Model((Linear(20, 64), Relu(), Linear(64, 2)), classes=2, widest=64)
+MODEL = StackedModel((Linear(20, 64), Relu(), Linear(64, 2)), classes=2, widest=64)
 
 
 @pytest.fixture(scope="module")

@@ -8,12 +8,13 @@ import pytest
 import torch
 from torch import Tensor
 
-from secure_sapefl.models import Convolution, Flatten, Linear, Model, Pool, Relu
+from secure_sapefl.models.base import Model
+from secure_sapefl.models.stacked import Convolution, Flatten, Linear, Pool, Relu, StackedModel
 from secure_sapefl.privacy.events import Budget, Event
 from secure_sapefl.training.objective import Batch
 
-MLP = Model((Linear(4, 6), Relu(), Linear(6, 3)), classes=3, widest=6)
-CNN = Model(
+MLP = StackedModel((Linear(4, 6), Relu(), Linear(6, 3)), classes=3, widest=6)
+CNN = StackedModel(
     (
         Convolution(2, 3),
         Relu(),

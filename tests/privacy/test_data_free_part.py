@@ -11,7 +11,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from secure_sapefl.models import Linear, Model
+from secure_sapefl.models.stacked import Linear, StackedModel
 from secure_sapefl.privacy.randomness import KeyedRandomness
 from secure_sapefl.privacy.reference import Mode, OpacusSite
 from secure_sapefl.privacy.trainer import PrivateTrainer, SiteNoise
@@ -19,7 +19,7 @@ from secure_sapefl.sape.objective import Anchors, CosineAnchored, ProximalAnchor
 from secure_sapefl.training.objective import Batch, Objective, Proximal
 from secure_sapefl.training.plan import Plan, Shard
 
-MODEL = Model((Linear(1, 1),), classes=1, widest=1)
+MODEL = StackedModel((Linear(1, 1),), classes=1, widest=1)
 START, ANCHOR, LR, RECORDS = torch.tensor([[3.0, 4.0]]), torch.tensor([[1.0, 0.0]]), 0.5, 4
 
 ANCHORS = Anchors.of((ANCHOR,), (), (torch.ones(1),))

@@ -17,7 +17,7 @@ from secure_sapefl.algorithms import fedas, sapefl_plus
 from secure_sapefl.algorithms.base import Algorithm, Contribution, Peers, SiteGroup
 from secure_sapefl.algorithms.registry import ALGORITHMS
 from secure_sapefl.algorithms.releases import NotPrivate
-from secure_sapefl.models import Linear, Model, Relu
+from secure_sapefl.models.stacked import Linear, Relu, StackedModel
 from secure_sapefl.privacy.events import Budget, Event
 from secure_sapefl.privacy.group import PrivateGroup
 from secure_sapefl.privacy.ledger import Ledger, Paid
@@ -27,7 +27,7 @@ from secure_sapefl.training.objective import LocalLoss
 from secure_sapefl.training.plan import Shard
 from secure_sapefl.training.trainer import BatchedTrainer
 
-MODEL = Model((Linear(3, 5), Relu(), Linear(5, 4), Relu(), Linear(4, 2)), classes=2, widest=5)
+MODEL = StackedModel((Linear(3, 5), Relu(), Linear(5, 4), Relu(), Linear(4, 2)), classes=2, widest=5)
 SIZES = (6, 4)
 SILENT, UNBOUNDED = 1e-12, 1e4
 Make = Callable[..., SiteGroup]

@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from secure_sapefl.models import Model
+from secure_sapefl.models.base import Model
 from secure_sapefl.privacy.per_record import clipped_sum
 from secure_sapefl.privacy.reference import Mode, OpacusSite
 from secure_sapefl.sape.objective import Anchors, CosineAnchored

@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from secure_sapefl.models import Model
+from secure_sapefl.models.base import Model
 from secure_sapefl.privacy.events import Budget, Event
 from secure_sapefl.privacy.ledger import Ledger
 from secure_sapefl.privacy.per_record import differences, record_gradients, squared_norms

@@ -5,7 +5,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from secure_sapefl.models import Linear, Model, Relu
+from secure_sapefl.models.stacked import Linear, Relu, StackedModel
 from secure_sapefl.privacy.events import Budget, Event
 from secure_sapefl.privacy.ledger import Ledger, Paid
 from secure_sapefl.privacy.randomness import KeyedRandomness
@@ -14,7 +14,7 @@ from secure_sapefl.training.objective import LocalLoss
 from secure_sapefl.training.plan import Shard, plan_batches
 from secure_sapefl.training.trainer import BatchedTrainer
 
-MODEL = Model((Linear(4, 6), Relu(), Linear(6, 3)), classes=3, widest=6)
+MODEL = StackedModel((Linear(4, 6), Relu(), Linear(6, 3)), classes=3, widest=6)
 SIZES, STARTS = (40, 25, 9), (0, 40, 65)
 BATCH = 5
 

@@ -12,7 +12,8 @@ import pytest
 import torch
 
 import secure_sapefl
-from secure_sapefl.models import Model, build_model
+from secure_sapefl.models.base import Model
+from secure_sapefl.models.stacked import build_model
 from secure_sapefl.sape.objective import Anchors, CosineAnchored, ProximalAnchored
 from secure_sapefl.sape.similarity import OutputForm
 from secure_sapefl.training.descent import descend

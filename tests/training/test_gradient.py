@@ -4,13 +4,16 @@ import numpy as np
 import pytest
 import torch
 
-from secure_sapefl.models import Convolution, Flatten, Linear, Model, Pool, Relu
+from secure_sapefl.models.base import Model
+from secure_sapefl.models.stacked import Convolution, Flatten, Linear, Pool, Relu, StackedModel
 from secure_sapefl.training.objective import LocalLoss, Proximal
 from secure_sapefl.training.plan import Shard, plan_batches
 from secure_sapefl.training.trainer import BatchedTrainer, SequentialTrainer, batches
 
-MLP = Model((Linear(4, 5), Relu(), Linear(5, 3)), classes=3, widest=5)
-CNN = Model((Convolution(1, 2), Relu(), Pool(), Flatten(), Linear(8, 4), Relu(), Linear(4, 3)), classes=3, widest=32)
+MLP = StackedModel((Linear(4, 5), Relu(), Linear(5, 3)), classes=3, widest=5)
+CNN = StackedModel(
+    (Convolution(1, 2), Relu(), Pool(), Flatten(), Linear(8, 4), Relu(), Linear(4, 3)), classes=3, widest=32
+)
 SIZES = (7, 4)
 
 
@@ -40,7 +43,7 @@ def test_steps_along_the_gradient_are_training(kind, model, shape):
 @pytest.mark.parametrize("kind", [BatchedTrainer, SequentialTrainer])
 def test_the_gradient_of_a_linear_model_by_hand(kind):
     """Softmax regression at zero weights: d/db = 1/K - share of the label, d/dW = that times x."""
-    model = Model((Linear(1, 2),), classes=2, widest=1)
+    model = StackedModel((Linear(1, 2),), classes=2, widest=1)
     shard = Shard(torch.tensor([[2.0], [4.0]]), torch.tensor([0, 1]), (0,), (2,))
     plan = plan_batches((2,), [np.random.default_rng(0)], epochs=1, batch_size=2)
     ((active, batch),) = batches(shard, plan)

@@ -5,16 +5,17 @@ import pytest
 import torch
 from torch import Tensor
 
-from secure_sapefl.models import Convolution, Flatten, Linear, Model, Pool, Relu
+from secure_sapefl.models.base import Model
+from secure_sapefl.models.stacked import Convolution, Flatten, Linear, Pool, Relu, StackedModel
 from secure_sapefl.sape.objective import Anchors, CosineAnchored, ProximalAnchored
 from secure_sapefl.training.objective import LocalLoss, Objective, Proximal
 from secure_sapefl.training.plan import Plan, Shard, plan_batches
 from secure_sapefl.training.trainer import BatchedTrainer, SequentialTrainer, batches
 
 CLASSES = 3
-MLP = Model((Linear(4, 6), Relu(), Linear(6, CLASSES)), CLASSES, 6)
+MLP = StackedModel((Linear(4, 6), Relu(), Linear(6, CLASSES)), CLASSES, 6)
 CNN_LAYERS = (Convolution(2, 3), Relu(), Pool(), Convolution(3, 4), Relu(), Pool(), Flatten(), Linear(4, 5), Relu())
-CNN = Model((*CNN_LAYERS, Linear(5, CLASSES)), CLASSES, 48)
+CNN = StackedModel((*CNN_LAYERS, Linear(5, CLASSES)), CLASSES, 48)
 ROW_SHAPES = {"mlp": (4,), "cnn": (2, 4, 4)}
 MODELS = {"mlp": MLP, "cnn": CNN}
 SIZES = (11, 8, 8, 5, 1)  # with batches of 4: partial, whole, equal, partial, a single row
@@ -113,7 +114,7 @@ def test_one_linear_step_by_hand(trainer_type: type[SequentialTrainer] | type[Ba
 
     W <- 0 - 0.1 * (-1/2, 1/2) * 2 = (0.1, -0.1); b <- 0 - 0.1 * (-1/2, 1/2) = (0.05, -0.05)
     """
-    model = Model((Linear(1, 2),), 2, 2)
+    model = StackedModel((Linear(1, 2),), 2, 2)
     rows = Shard(torch.tensor([[2.0]]), torch.tensor([0]), (0,), (1,))
     one = plan_batches([1], [np.random.default_rng(0)], epochs=1, batch_size=3)
     moved = trainer_type(model).train(torch.zeros(1, 4), rows, one, LocalLoss(), 0.1)

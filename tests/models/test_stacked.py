@@ -7,9 +7,9 @@ import pytest
 import torch
 from torch.nn.utils import parameters_to_vector, vector_to_parameters
 
-from secure_sapefl import models
 from secure_sapefl.errors import BadInput
-from secure_sapefl.models import Linear, Model, Preset, Relu, build_model
+from secure_sapefl.models import stacked
+from secure_sapefl.models.stacked import Linear, Preset, Relu, StackedModel, build_model
 
 SHAPES = [(5,), (1, 8, 8), (3, 9, 6)]
 
@@ -68,7 +68,7 @@ def test_a_stack_has_the_gradients_of_its_modules(shape: tuple[int, ...]) -> Non
 
 
 def test_views_write_through() -> None:
-    model = Model((Linear(2, 2),), 2, 2)
+    model = StackedModel((Linear(2, 2),), 2, 2)
     theta = torch.zeros(2, model.parameters)
     weight, bias = model.views(theta)
     weight[1, 0, 1], bias[0, 1] = 7, 9
@@ -77,7 +77,7 @@ def test_views_write_through() -> None:
 
 def test_an_answer_by_hand() -> None:
     """relu(2 * 1 + 1) = 3 and relu(-2) = 0; then (3, 0) . ((1, 1), (-1, 5)) + (0, 0.5) = (3, -2.5)."""
-    model = Model((Linear(1, 2), Relu(), Linear(2, 2)), 2, 2)
+    model = StackedModel((Linear(1, 2), Relu(), Linear(2, 2)), 2, 2)
     theta = torch.tensor([[2.0, -2, 1, 0, 1, 1, -1, 5, 0, 0.5]])
     assert model.outputs(theta, torch.ones(1, 1, 1)).tolist() == [[[3, -2.5]]]
 
@@ -91,7 +91,7 @@ def test_outputs_do_not_depend_on_the_size_of_chunks(
     theta = model.initial(np.random.default_rng(0)).expand(2, -1)
     x = torch.randn((2, 7, *shape), generator=torch.Generator().manual_seed(0))
     expected = model.apply(model.views(theta), x)
-    monkeypatch.setattr(models, "_CHUNK_VALUES", chunk)
+    monkeypatch.setattr(stacked, "_CHUNK_VALUES", chunk)
     got = model.outputs(theta, x)
     assert not got.requires_grad
     torch.testing.assert_close(got, expected)

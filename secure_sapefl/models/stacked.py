@@ -1,10 +1,10 @@
-"""The paper's two networks, as flat parameter vectors.
+"""The paper's two networks, which a whole group of sites runs at once.
 
-A model is a description: its weights live outside it, one flat vector a site, so that a group of G sites is a
-matrix ``theta`` of shape [G, P]. The same description runs two ways:
+A network of these layers runs two ways on the same weights:
 
-* `Model.module` is the ordinary `torch.nn.Sequential`, one site at a time;
-* `Model.apply` runs a whole stack of sites at once, through batched matrix products and grouped convolutions.
+* `StackedModel.module` is the ordinary `torch.nn.Sequential`, one site at a time;
+* `StackedModel.apply` runs a stack of sites at once, through batched matrix products and grouped convolutions. The
+  gradient of each single record follows in closed form as well (`privacy/per_record.py`).
 
 No batch norm anywhere: its running statistics would be a second, unprotected message between sites.
 """
@@ -113,12 +113,12 @@ Layer = Linear | Convolution | Pool | Relu | Flatten
 
 
 @dataclass(frozen=True, slots=True)
-class Model:
-    """A stack of layers; weights are ordered as `torch.nn.utils.parameters_to_vector` orders them."""
+class StackedModel:
+    """A `Model` made of layers."""
 
     layers: tuple[Layer, ...]
-    classes: int  # values it answers with for a row; of a body, the features
-    widest: int  # values one row fills at its widest point; sizes chunks of work
+    classes: int
+    widest: int
 
     @property
     def shapes(self) -> tuple[tuple[int, ...], ...]:
@@ -130,28 +130,23 @@ class Model:
 
     @property
     def head_start(self) -> int:
-        """Where the last linear layer begins in the flat vector: body before it, head from it on."""
         return self.parameters - sum(math.prod(shape) for shape in self.layers[-1].shapes())
 
     @property
-    def body(self) -> "Model":
-        """All but the last linear layer; its outputs are the features, its weights ``theta[:, :head_start]``."""
+    def body(self) -> "StackedModel":
         return replace(self, layers=self.layers[:-1], classes=self.layers[-1].shapes()[0][1])
 
     @property
-    def head(self) -> "Model":
-        """The last linear layer, on features; its weights are ``theta[:, head_start:]``."""
+    def head(self) -> "StackedModel":
         return replace(self, layers=self.layers[-1:])
 
     def views(self, theta: Tensor) -> list[Tensor]:
-        """The weights of each layer as views into ``theta`` [G, P]: writing to one writes to the other."""
         bounds = accumulate((math.prod(shape) for shape in self.shapes), initial=0)
         return [
             theta[:, a:b].view(len(theta), *shape) for (a, b), shape in zip(pairwise(bounds), self.shapes, strict=True)
         ]
 
     def apply(self, weights: Sequence[Tensor], x: Tensor) -> Tensor:
-        """Logits [G, B, K] of G sites on their own batches ``x`` [G, B, ...]."""
         taken = 0
         for layer in self.layers:
             count = len(layer.shapes())
@@ -160,7 +155,6 @@ class Model:
         return x
 
     def outputs(self, theta: Tensor, x: Tensor) -> Tensor:
-        """f(theta, x) for a stack of models, without gradients, as many rows at a time as memory is meant for."""
         rows = max(1, _CHUNK_VALUES // (len(theta) * self.widest))
         with torch.no_grad():
             weights = self.views(theta)
@@ -179,7 +173,7 @@ class Model:
         return torch.from_numpy(np.concatenate(parts).astype(np.float32))
 
 
-def build_model(shape: tuple[int, ...], classes: int, preset: Preset) -> Model:
+def build_model(shape: tuple[int, ...], classes: int, preset: Preset) -> StackedModel:
     """MLP for vectors, CNN for images [channels, height, width]."""
     match shape:
         case (features,):
@@ -189,18 +183,18 @@ def build_model(shape: tuple[int, ...], classes: int, preset: Preset) -> Model:
     raise BadInput(f"Rows of shape {shape} fit neither model: expected (features,) or (channels, height, width).")
 
 
-def _mlp(features: int, classes: int, hidden: tuple[int, ...]) -> Model:
+def _mlp(features: int, classes: int, hidden: tuple[int, ...]) -> StackedModel:
     layers: list[Layer] = []
     for inputs, outputs in pairwise((features, *hidden)):
         layers += [Linear(inputs, outputs), Relu()]
-    return Model((*layers, Linear(hidden[-1], classes)), classes, max(features, *hidden))
+    return StackedModel((*layers, Linear(hidden[-1], classes)), classes, max(features, *hidden))
 
 
-def _cnn(channels: int, height: int, width: int, classes: int, widths: tuple[int, int, int]) -> Model:
+def _cnn(channels: int, height: int, width: int, classes: int, widths: tuple[int, int, int]) -> StackedModel:
     first, second, dense = widths
     flat = second * (height // 4) * (width // 4)
     if flat == 0:
         raise BadInput(f"Images of {height} x {width} are too small for two rounds of pooling: at least 4 x 4.")
     body: tuple[Layer, ...] = (Convolution(channels, first), Relu(), Pool(), Convolution(first, second), Relu(), Pool())
     head: tuple[Layer, ...] = (Flatten(), Linear(flat, dense), Relu(), Linear(dense, classes))
-    return Model(body + head, classes, max(channels, first) * height * width)
+    return StackedModel(body + head, classes, max(channels, first) * height * width)
