@@ -36,7 +36,7 @@ class Relay:
 
 @pytest.fixture
 def study(world: BuildWorld) -> Any:
-    made = world(rounds=2)
+    made = world(rounds=1)
     made.start_all()
     return made
 
@@ -121,7 +121,7 @@ def test_invented_answers_count_for_nothing_and_stop_nothing(study: Any) -> None
     assert study.server.status()["foreign_nodes"] == 1
     carry(study, relay)
     for ledger in study.ledgers.values():
-        assert [event.round_index for event in ledger.of("sent")] == [0, 1]
+        assert [event.round_index for event in ledger.of("sent")] == [0]
 
 
 def test_a_relay_that_takes_all_messages_and_goes_keeps_no_site_waiting(study: Any) -> None:
