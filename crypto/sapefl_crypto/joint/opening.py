@@ -6,14 +6,14 @@ Rounding to the step removes the errors altogether, so the mean is bit for bit t
 clear.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
 
 from sapefl_crypto.claims import Claim
-from sapefl_crypto.errors import AggregateRejected, FrameRejected
+from sapefl_crypto.errors import AggregateRejected, CryptoError, FrameRejected
 from sapefl_crypto.joint.aggregate import JointAggregate
 from sapefl_crypto.joint.answers import Answer, read_answer
 from sapefl_crypto.joint.certificate import Certificate
@@ -70,7 +70,7 @@ def mean_under(about: JointRound, aggregate: JointAggregate, key: SumKey, root: 
     offsets = _summed_offsets(about, claim, tagger)
     bound = plan.noise(part.weight for part in claim)
     mean, start = np.empty((about.chunks, plan.data_slots), np.float32), 0
-    for products in Multiplier(key.numbers).products(about.occasion.public_seed, about.chunks):
+    for products in _products(about, key):
         rows = slice(start, start + len(products))
         places = added(_rows(aggregate.payload, plan.chunk_bytes, rows), products)
         whole, noise = _rounded(centred(places[:, :-TAGS]), plan.step_bits)
@@ -84,6 +84,16 @@ def mean_under(about: JointRound, aggregate: JointAggregate, key: SumKey, root: 
         mean[rows] = whole * 2.0**-plan.grid_bits / claim.total
         start = rows.stop
     return mean.reshape(-1)[: about.length]
+
+
+def _products(about: JointRound, key: SumKey) -> Iterator[Coefficients]:
+    """a_k · S, group by group. SEAL stumbles over a few keys that no honest round has, such as zero."""
+    try:
+        yield from Multiplier(key.numbers).products(about.occasion.public_seed, about.chunks)
+    except (RuntimeError, CryptoError):
+        raise AggregateRejected(
+            "shares", f"{about}: members' answers amount to no key; keep the old model and tell the cohort."
+        ) from None
 
 
 def _read(

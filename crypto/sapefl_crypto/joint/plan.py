@@ -31,7 +31,7 @@ from sapefl_crypto.parameters import TAGS
 MAX_WEIGHT_BITS: Final = 5
 ERROR_WIDTH: Final = 3.2  # of the LWE problem that is left when a sum is open
 _SIGMAS: Final = 9.0  # a Gaussian passes 9 sigma once in 4e18 values
-_COARSEST_GRID_BITS: Final = 16
+_COARSEST_GRID_BITS: Final = 12  # as for `Parameters.exact`
 _FINEST_GRID_BITS: Final = 40
 _FIELDS: Final = struct.Struct(">IdBB")
 

@@ -11,14 +11,13 @@ import tenseal.sealapi as sealapi
 import sapefl_crypto
 from sapefl_crypto import FrameRejected, Parameters
 from sapefl_crypto.joint.aggregator import JointAggregator, LimbSum
-from sapefl_crypto.joint.answers import read_answer
 from sapefl_crypto.joint.field import PRIME, RING_DEGREE, centred
 from sapefl_crypto.joint.frames import parse_frame
 from sapefl_crypto.joint.opening import mean_under
-from sapefl_crypto.joint.recombining import recombine
+from sapefl_crypto.joint.recombining import SumKey
 from sapefl_crypto.joint.ring import public_polynomials
 from sapefl_crypto.packing import pack, unpack
-from sapefl_crypto.seal import HEADER_BYTES, array_header, header, loaded, ring_of, saved
+from sapefl_crypto.seal import array_header, ring_of, saved
 from sapefl_crypto.secret_ring import _load_secret
 
 LENGTH = 4088 + 60
@@ -34,39 +33,22 @@ def cohort(make_cohort):
     return cohort
 
 
-def out_of_ntt_form(numbers: np.ndarray) -> np.ndarray:
-    """One polynomial's coefficients, by SEAL: masked, and beside another, so that zstd finds nothing to compress."""
-    mask, other = np.random.default_rng().integers(0, PRIME, (2, RING_DEGREE), np.uint64)
-    masked, alone = (_first_coefficients(row, other) for row in ((numbers + mask) % np.uint64(PRIME), mask))
-    return (masked + np.uint64(PRIME) - alone) % np.uint64(PRIME)
-
-
-def _first_coefficients(first: np.ndarray, second: np.ndarray) -> np.ndarray:
-    cipher = RING.load_sum(np.concatenate((first, second)))
-    EVALUATOR.transform_from_ntt_inplace(cipher)
-    return RING.save_sum(cipher)[:RING_DEGREE]
-
-
-def as_seal_ciphertexts(cohort, payload: bytes | memoryview) -> list:
+def as_seal_ciphertexts(attacker, cohort, payload: bytes | memoryview) -> list:
     """(c0, a) of every chunk as CKKS ciphertexts of SEAL's, in the form that its evaluator and decryptor want."""
-    public, ciphers = cohort.about.occasion.public_seed, []
+    ciphers = []
     for chunk in range(cohort.about.chunks):
         c0 = unpack(payload[chunk * 30720 : (chunk + 1) * 30720])
-        a = out_of_ntt_form(public_polynomials(public, chunk, 1)[0])
-        cipher = sealapi.Ciphertext()
-        shape = struct.pack("<4QBQQQdQ", *RING.parms_id, 0, 2, RING_DEGREE, 1, 1.0, 1)
-        body = shape + array_header(2 * RING_DEGREE) + c0.tobytes() + a.tobytes()
-        loaded(cipher.load, RING.context, header(HEADER_BYTES + len(body)), body)
-        EVALUATOR.transform_to_ntt_inplace(cipher)
-        ciphers.append(cipher)
+        a = attacker.from_ntt(public_polynomials(cohort.about.occasion.public_seed, chunk, 1)[0])
+        ciphers.append(attacker.load(np.stack((c0, a)), ntt_form=0))
+        EVALUATOR.transform_to_ntt_inplace(ciphers[-1])
     return ciphers
 
 
-def test_seals_evaluator_weighs_and_adds_joint_frames_to_the_same_bytes(cohort) -> None:
+def test_seals_evaluator_weighs_and_adds_joint_frames_to_the_same_bytes(cohort, attacker) -> None:
     totals: list = []
     for upload in cohort.uploads.values():
         frame = parse_frame(upload.frame, cohort.about)
-        ciphers = as_seal_ciphertexts(cohort, frame.payload)
+        ciphers = as_seal_ciphertexts(attacker, cohort, frame.payload)
         for cipher in ciphers:
             RING.weigh(cipher, RING.weight(frame.manifest.weight))
         if totals:
@@ -80,16 +62,14 @@ def test_seals_evaluator_weighs_and_adds_joint_frames_to_the_same_bytes(cohort) 
     assert by_seal == cohort.aggregate().payload
 
 
-def test_seals_decryptor_opens_a_joint_sum_under_the_sum_of_keys(cohort) -> None:
+def test_seals_decryptor_opens_a_joint_sum_under_the_sum_of_keys(cohort, attacker) -> None:
     """Same ring, context and decryptor as any CKKS ciphertext of this package; the values are in coefficients."""
-    aggregate = cohort.aggregate()
-    certificate = cohort.certify(aggregate)
-    key = sum_key(cohort, aggregate, certificate)
+    aggregate, key = cohort.aggregate(), SumKey(numbers=attacker.opened_key(cohort, "a"))
     decryptor = sealapi.Decryptor(RING.context, _load_secret(RING, key.numbers))
     plain, read = sealapi.Plaintext(), []
-    for cipher in as_seal_ciphertexts(cohort, aggregate.payload):
+    for cipher in as_seal_ciphertexts(attacker, cohort, aggregate.payload):
         decryptor.decrypt(cipher, plain)
-        read.append(out_of_ntt_form(polynomial(plain))[: cohort.about.plan.data_slots])
+        read.append(attacker.from_ntt(polynomial(plain))[: cohort.about.plan.data_slots])
     sums = centred(np.concatenate(read)[:LENGTH])
     plan, total = cohort.about.plan, aggregate.claimed.claim.total
     whole = np.floor(sums / 2.0**plan.step_bits + 0.5)
@@ -100,14 +80,6 @@ def test_seals_decryptor_opens_a_joint_sum_under_the_sum_of_keys(cohort) -> None
 def polynomial(plain) -> np.ndarray:
     start = len(struct.pack("<4QQd", *RING.parms_id, RING_DEGREE, 1.0) + array_header(0))
     return RING.numbers(saved(plain.save), RING_DEGREE, start)
-
-
-def sum_key(cohort, aggregate, certificate):
-    answers = [
-        read_answer(answer, cohort.about, aggregate.claimed, sealing=cohort.sealing["a"], reader="a")
-        for answer in cohort.answers(aggregate, certificate)
-    ]
-    return recombine(cohort.about, aggregate.claimed, answers)
 
 
 def test_limbs_hold_the_heaviest_sums_there_can_be() -> None:

@@ -24,7 +24,7 @@ def test_joint_keys_keep_two_hundred_bits() -> None:
     assert "228" in report()
 
 
-@pytest.mark.parametrize(("weight_bits", "limit"), [(5, 2.0**-31), (0, 2.0**-11)])
+@pytest.mark.parametrize(("weight_bits", "limit"), [(5, 2.0**-32), (0, 2.0**-12)])
 def test_a_rounded_gaussian_is_nearly_a_discrete_one(weight_bits: int, limit: float) -> None:
     """Relative difference of chances within six widths, to the discrete Gaussian of variance sigma² + 1/12."""
     sigma = Parameters.joint(max_clients=4, weight_bits=weight_bits).sigma

@@ -18,7 +18,7 @@ def test_the_largest_sum_fits_and_noise_stays_within_half_a_step(clients: int, b
     try:
         plan = Parameters.joint(max_clients=clients, max_abs_value=bound, weight_bits=bits)
     except ParametersRejected:
-        assert clients * bound * 2**bits > 2**13
+        assert clients * bound * 2**bits > 2**17
         return
     noise = plan.noise([2**bits] * clients)
     assert noise < 2 ** (plan.step_bits - 1)

@@ -77,6 +77,13 @@ def test_without_a_spare_answer_the_tags_find_it(cohort, vectors) -> None:
         cohort.open(aggregate, certificate, [answers[name] for name in "abcd"])
 
 
+def test_answers_that_amount_to_no_key_are_refused(cohort, vectors) -> None:
+    aggregate, certificate, _ = round_of(cohort, vectors)
+    zero = [lying(cohort, aggregate, name, lambda numbers: numbers.fill(0)) for name in "abcde"]
+    with pytest.raises(AggregateRejected, match="amount to no key"):
+        cohort.open(aggregate, certificate, zero)
+
+
 def test_a_dealer_whose_shares_fit_no_key_is_named(cohort, vectors, monkeypatch: pytest.MonkeyPatch) -> None:
     def spoilt(secret, *, threshold: int, members: int) -> DealtShares:
         dealt = DealtShares(secret, threshold=threshold, members=members)
