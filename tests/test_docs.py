@@ -164,3 +164,12 @@ def test_no_command_hides_in_an_unmarked_block() -> None:
     for document in DOCUMENTS:
         for block in blocks(document):
             assert block.language == "bash" or block.reason or not block.commands, f"{document.name}: {block.text}"
+
+
+@pytest.mark.parametrize("name", ["architecture.md", "paths.svg"])
+def test_the_architecture_names_files_that_are_there(name: str) -> None:
+    text = (ROOT / "docs" / name).read_text(encoding="utf-8")
+    files = set(re.findall(r"\b[a-z_]+/[a-z_]+\.py\b", text)) - {"tests/test_imports.py"}
+    assert len(files) > 12
+    roots = (ROOT / "secure_sapefl", ROOT / "crypto")
+    assert [file for file in sorted(files) if not any((root / file).exists() for root in roots)] == []
