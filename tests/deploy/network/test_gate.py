@@ -1,6 +1,11 @@
 """What the gate lets through: the calls of Flower's nodes, written anew, and nothing else."""
 
 import asyncio
+import ssl
+import sys
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import httpx
@@ -8,7 +13,10 @@ import pytest
 from flwr.superlink.routers.control import router as control_router
 from flwr.superlink.routers.fleet.router import router as fleet_router
 
+from sapefl_crypto.certificates import make_certificates
+from secure_sapefl.transport.flower import Child, wait_for_port
 from secure_sapefl.transport.gate import FLEET_CALLS, LARGEST_BODY, Gate
+from secure_sapefl.transport.superlink import listening
 
 
 class Inside:
@@ -91,3 +99,42 @@ def test_a_superlink_that_is_not_there_is_said_to_be_just_that() -> None:
         raise httpx.ConnectError("nobody listens")
 
     assert called(gone, "POST", "/v1/fleet/get-run", content=b"").status_code == 502
+
+
+class Plain(BaseHTTPRequestHandler):
+    """A SuperLink that repeats what it is told."""
+
+    def do_POST(self) -> None:
+        body = self.rfile.read(int(self.headers["content-length"]))
+        self.send_response(200)
+        self.send_header("content-length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_: Any) -> None:
+        """Nobody reads it."""
+
+
+def test_its_process_ends_tls_and_passes_a_nodes_call_alone(tmp_path: Path) -> None:
+    files, inside = make_certificates(tmp_path, ["127.0.0.1"]), ThreadingHTTPServer(("127.0.0.1", 0), Plain)
+    Thread(target=inside.serve_forever, daemon=True).start()
+    with listening("127.0.0.1", 0) as listener:
+        port = listener.getsockname()[1]
+        words = [sys.executable, "-m", "secure_sapefl.transport.gate", "--listener", str(listener.fileno())]
+        words += ["--superlink", f"127.0.0.1:{inside.server_port}"]
+        words += ["--certificate", str(files.certificate), "--key", str(files.key)]
+        gate = Child(words, tmp_path, tmp_path / "log", pass_files=(listener.fileno(),))
+        gate.start()
+        try:
+            wait_for_port("127.0.0.1", port, gate)
+            trusted = ssl.create_default_context(cafile=files.ca)
+            with httpx.Client(base_url=f"https://127.0.0.1:{port}", verify=trusted, timeout=60) as caller:
+                assert caller.post("/v1/fleet/push-object", content=bytes(6 << 20)).content == bytes(6 << 20)
+                assert caller.post("/v1/control/start-run", content=b"x").status_code == 404
+            trusted.maximum_version = ssl.TLSVersion.TLSv1_2
+            with httpx.Client(verify=trusted) as old, pytest.raises(httpx.TransportError):
+                old.post(f"https://127.0.0.1:{port}/v1/fleet/get-run")
+        finally:
+            gate.stop()
+            inside.shutdown()
+            inside.server_close()
