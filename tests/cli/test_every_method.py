@@ -22,7 +22,7 @@ from typer.testing import CliRunner
 from secure_sapefl.algorithms.base import Homomorphic
 from secure_sapefl.algorithms.registry import ALGORITHMS
 from secure_sapefl.cli.app import app
-from secure_sapefl.engine.run_folder import RunFolder
+from secure_sapefl.engine.events import Observer, RoundClosed, RunEvent
 from secure_sapefl.report import live
 from secure_sapefl.report.charts.drawing import Chart
 
@@ -74,7 +74,7 @@ def shown(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("secure_sapefl.report.view.to_svg", draw_only)
         patch.setattr("secure_sapefl.report.run_report.save_png", lambda *_: None)
-        with watched(half) as pages:
+        with watched(whole, half) as pages:
             command = ("--method", method, "--protection", protection, *TINY, "--out", str(whole))
             first = invoke("simulate", *command, "--live", "--format", "json")
         patch.setattr("secure_sapefl.report.run_report.write_report", lambda _: None)
@@ -100,27 +100,25 @@ def invoke(*arguments: str) -> Any:
 
 
 @contextmanager
-def watched(half: Path) -> Iterator[list[str]]:
+def watched(run: Path, half: Path) -> Iterator[list[str]]:
     """The live page after the first round, and the run's folder then, as a kill would leave it."""
     pages: list[str] = []
-    address: list[str] = []
-    save_round, serve_live = RunFolder.save_round, live.serve_live
+    serve_live = live.serve_live
 
     @contextmanager
-    def serve(*arguments: Any) -> Iterator[str]:
-        with serve_live(*arguments) as found:
-            address.append(found)
-            yield found
+    def serve(label: str) -> Iterator[tuple[str, Observer]]:
+        with serve_live(label) as (address, hear):
 
-    def save(self: RunFolder, *arguments: Any) -> None:
-        save_round(self, *arguments)
-        if not half.exists():
-            shutil.copytree(self.path, half)
-            with urlopen(address[0]) as answer:
-                pages.append(answer.read().decode())
+            def look(event: RunEvent) -> None:
+                hear(event)
+                if isinstance(event, RoundClosed) and not pages:
+                    shutil.copytree(run, half)
+                    with urlopen(address) as answer:
+                        pages.append(answer.read().decode())
+
+            yield address, look
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(RunFolder, "save_round", save)
         patch.setattr(live, "serve_live", serve)
         yield pages
 
