@@ -53,8 +53,13 @@ class Verdicts:
         """A sum goes out to be judged."""
         if outcome.aggregate is not None and outcome.weights:
             senders = tuple(name for name, _ in outcome.weights)
+            self._forget_what_is_over()
             self._sums[outcome.round_index] = _Sum(digest_of(outcome.aggregate), senders)
             self._save()
+
+    def _forget_what_is_over(self) -> None:
+        if not self.suspects:
+            self._sums = {index: one for index, one in self._sums.items() if one.held is None}
 
     def hear(self, letter: ToServer) -> bool:
         """Take in what a site says of sums; whether one is newly known to be wrong."""

@@ -122,6 +122,7 @@ def test_one_site_that_cries_wolf_is_outvoted(world: World, monkeypatch: pytest.
     monkeypatch.setattr(agent, "answer", lying)
     deployed.run()
     assert deployed.server._verdicts.suspects == frozenset()
+    assert 0 not in deployed.server._verdicts._sums  # settled, and nobody is searched for
     assert [len(deployed.state.outcome(index).weights) for index in range(3)] == [4, 4, 4]
 
 
