@@ -85,8 +85,9 @@ def show(
 
     `secure-sapefl study show study.toml --for data-officer > note.md`
     """
+    from secure_sapefl.protocol.disclosure import STAYS
     from secure_sapefl.study.file import read_study
-    from secure_sapefl.study.plain_words import STAYS, leaving, not_protected
+    from secure_sapefl.study.plain_words import exposure, leaving
     from secure_sapefl.study.sheet import data_protection_note, facts, to_json
     from secure_sapefl.study.terms import StudyTerms
 
@@ -100,7 +101,7 @@ def show(
         print_table("Sites", ("site", "key fingerprint"), [(k.name, k.fingerprint) for k in terms.file.sites_keys])
         columns = ("what leaves a site", "the server", "the other sites", "privacy")
         print_table("Who sees what", columns, [(p.what, p.server, p.sites, p.privacy) for p in leaving(terms)])
-        print_rows("Also", [("stays", " ".join(STAYS)), ("not protected", " ".join(not_protected(terms)))])
+        print_rows("Also", [("stays", " ".join(STAYS)), ("not protected", " ".join(exposure(terms).not_protected()))])
 
 
 @app.command()

@@ -6,11 +6,6 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-_PROTECTION = {
-    "ckks": "ckks: updates encrypted, models sealed; the server held no key",
-    "plaintext": "plaintext: for research speed; the server could read every update and model",
-}
-_SILENT = "none needed: nothing left a site"
 _NOT_SAID = "by whoever passed the rows"
 _NO_GLOBAL_MODEL = "none was trained"
 
@@ -25,6 +20,8 @@ def show_summary(summary: dict[str, Any], folder: Path) -> None:
 
 
 def _rows(summary: dict[str, Any]) -> list[tuple[str, str]]:
+    from secure_sapefl.protocol.disclosure import PROTECTION, SILENT  # imports torch, as the run has
+
     sizes, seconds = summary["bytes"], summary["seconds"]
     updates = sizes["update_bytes_per_parameter"]
     slowest = sorted(((v, k) for k, v in seconds.items() if k != "total" and v > 0.05), reverse=True)
@@ -32,7 +29,7 @@ def _rows(summary: dict[str, Any]) -> list[tuple[str, str]]:
         ("data", f"{summary['source']}, {summary['partition']} partition"),
         ("preparation", summary["preparation"] or _NOT_SAID),
         ("sites, rounds, seed", f"{summary['clients']}, {summary['rounds']}, {summary['seed']}"),
-        ("protection", _PROTECTION[summary["protection"]] if sizes["up_per_client_round"] else _SILENT),
+        ("protection", PROTECTION[summary["protection"]] if sizes["up_per_client_round"] else SILENT),
         ("accuracy, own models", _spread(summary["accuracy"])),
         ("AUC, own models", f"{_spread(summary['auc'])}, defined at {summary['auc']['defined']} sites"),
         ("accuracy, global model", _spread(summary["global_accuracy"]) if updates else _NO_GLOBAL_MODEL),

@@ -1,17 +1,12 @@
 """The setting of an experiment in sentences, so that no number stands without it."""
 
 from collections.abc import Mapping, Sequence
-from typing import Final
 
-from secure_sapefl.config import Config, ProtectionName
+from secure_sapefl.config import Config
 from secure_sapefl.experiments.cells import CellResult
 from secure_sapefl.experiments.setting import Setting, Task
 from secure_sapefl.experiments.tune import Pair
-
-PROTECTION: Final[Mapping[ProtectionName, str]] = {
-    "plaintext": "plaintext: for research speed, the server could read every update and model",
-    "ckks": "ckks: updates encrypted, models sealed",
-}
+from secure_sapefl.protocol.disclosure import PROTECTION
 
 
 def described(setting: Setting, varied: str = "") -> tuple[str, ...]:

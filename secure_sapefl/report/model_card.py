@@ -17,12 +17,12 @@ from secure_sapefl.data.load import looks_like_path
 from secure_sapefl.data.spec import DatasetSpec, Stored
 from secure_sapefl.data.store import locate
 from secure_sapefl.engine.assembly import divided, federation_of
+from secure_sapefl.protocol.disclosure import PROTECTION
 from secure_sapefl.report import formats
 from secure_sapefl.report.budget import budget_of
 from secure_sapefl.report.interval import wilson
 from secure_sapefl.report.run import Run
 from secure_sapefl.report.view import SiteRow, facts_of, headlines_of, sites_of
-from secure_sapefl.report.who_sees import who_sees_what
 
 _SPECIAL = re.compile(r"([\\`*_\[\]<>|#])")
 
@@ -56,7 +56,7 @@ def model_card(run: Run) -> str:
             rows=[CardRow(site, counted[c] if counted else None) for c, site in enumerate(sites)],
             counted=counted is not None,
             budget=budget_of(run),
-            sights=who_sees_what(run),
+            disclosures=run.exposure.disclosures(),
             limits=list(_limits(run, sites)),
         )
     )
@@ -82,7 +82,7 @@ def _limits(run: Run, sites: Sequence[SiteRow]) -> Iterator[str]:
     yield "One seed. Other initial weights, splits and batches give other numbers, which no interval here covers."
     yield "Test rows come from the same sites and times as training rows."
     if run.summary["protection"] == "plaintext" and not run.silent:
-        yield "Trained in plaintext: whoever ran the server could read every update and model."
+        yield f"Protection was {PROTECTION['plaintext']}."
     elif run.has_global_model:
         yield (
             "A global model that is to leave the cohort goes through `secure-sapefl release`: a decryption published "

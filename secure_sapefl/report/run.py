@@ -16,6 +16,7 @@ from secure_sapefl.engine.run_folder import IDENTITY, identity_of, summary_of
 from secure_sapefl.errors import BadInput
 from secure_sapefl.metrics import Floats
 from secure_sapefl.plain_text import printable
+from secure_sapefl.protocol.disclosure import Exposure
 from secure_sapefl.report.audit_section import AuditSection, read_audit
 from secure_sapefl.storage import json_lines
 
@@ -37,6 +38,10 @@ class Run:
     @property
     def algorithm(self) -> Algorithm:
         return find_algorithm(self.summary["method"])
+
+    @property
+    def exposure(self) -> Exposure:
+        return Exposure(algorithm=self.algorithm, protection=self.summary["protection"], scores=self.config.scores)
 
     @property
     def sites(self) -> tuple[str, ...]:

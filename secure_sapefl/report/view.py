@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from markupsafe import Markup
 
 from secure_sapefl.plain_text import printable
+from secure_sapefl.protocol.disclosure import PROTECTION, SILENT, Disclosure
 from secure_sapefl.report import formats
 from secure_sapefl.report.budget import BudgetView, budget_of
 from secure_sapefl.report.charts.drawing import Chart, to_svg
@@ -15,13 +16,6 @@ from secure_sapefl.report.interval import bootstrap_difference, bootstrap_mean
 from secure_sapefl.report.late import LateView, late_of
 from secure_sapefl.report.phases import PhaseRow, phases
 from secure_sapefl.report.run import Run
-from secure_sapefl.report.who_sees import Sight, who_sees_what
-
-PROTECTION = {
-    "ckks": "Encrypted with CKKS: updates encrypted, models sealed, the server held no key",
-    "plaintext": "Plaintext, for research speed: the server could read every update and model",
-}
-_SILENT = "Nothing to protect: no site sent anything"
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +54,7 @@ class RunView:
     headlines: tuple[Headline, ...]
     facts: tuple[tuple[str, str], ...]
     sites: tuple[SiteRow, ...]
-    sights: tuple[Sight, ...]
+    disclosures: tuple[Disclosure, ...]
     phases: tuple[PhaseRow, ...]
     budget: BudgetView | None
     late: LateView | None
@@ -74,7 +68,7 @@ def view_of(run: Run, anchor: str) -> RunView:
         headlines=headlines_of(run),
         facts=facts_of(run),
         sites=sites_of(run),
-        sights=who_sees_what(run),
+        disclosures=run.exposure.disclosures(),
         phases=phases(run),
         budget=budget_of(run),
         late=late_of(run),
@@ -105,7 +99,7 @@ def headlines_of(run: Run) -> tuple[Headline, ...]:
 
 def facts_of(run: Run) -> tuple[tuple[str, str], ...]:
     summary = run.summary
-    protection = _SILENT if run.silent else PROTECTION[summary["protection"]]
+    protection = SILENT if run.silent else PROTECTION[summary["protection"]]
     return (
         ("Method", run.algorithm.title),
         ("Data", printable(f"{summary['dataset']}: {summary['source']}")),

@@ -8,12 +8,13 @@ from secure_sapefl.errors import PolicyConflict
 from secure_sapefl.privacy.delta import weak_delta
 from secure_sapefl.privacy.events import Event
 from secure_sapefl.privacy.ledger_file import FileStore
+from secure_sapefl.protocol.disclosure import COLLUSION
 from secure_sapefl.site.data import load_site
 from secure_sapefl.site.home import SiteHome
 from secure_sapefl.site.policy import Policy
 from secure_sapefl.site.spending import require_on_record
 from secure_sapefl.study.cost import cost_of
-from secure_sapefl.study.plain_words import COLLUSION, Leaving, leaving
+from secure_sapefl.study.plain_words import Leaving, leaving
 from secure_sapefl.study.terms import StudyTerms
 
 Verdict = Literal["ok", "conflict", "note"]

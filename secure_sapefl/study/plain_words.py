@@ -1,13 +1,22 @@
 """What a study does with a site's records, in words for a person who decides about it, not for one who programs it.
 
-Mirrors `protocol/messages.py`: there is one `Leaving` for every field of a message that leaves a site.
+Who can read what is said by `protocol/disclosure.py`; here are this study's own numbers and names.
 """
 
 from dataclasses import dataclass
+from typing import Final
 
+from secure_sapefl.protocol.disclosure import Disclosure, Exposure, Item
 from secure_sapefl.study.terms import StudyTerms
 
 _SEALED_BYTES = 4  # a number of a sealed model, float32
+_FIELDS: Final[dict[Item, str]] = {
+    "participation": "participation",
+    "update": "update",
+    "score": "similarity_score",
+    "personal model": "theta_personal",
+}
+"""What leaves a site, and the message's name for it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -18,8 +27,8 @@ class Leaving:
     name: str
     what: str
     size: int  # bytes a round the site takes part in
-    server: str  # what the server can do with it
-    sites: str  # what the other sites can
+    server: str  # what the server does with it
+    sites: str  # what the other sites do
     noised: bool  # paid for from the study's privacy budget
 
     @property
@@ -27,14 +36,50 @@ class Leaving:
         return "noise added; paid from the privacy budget" if self.noised else "no noise added"
 
 
+def exposure(terms: StudyTerms) -> Exposure:
+    asked = terms.file.peers_per_client
+    who = "all" if asked is None else f"up to {asked}, drawn anew each round,"
+    return Exposure(
+        algorithm=terms.blueprint.algorithm,
+        protection="ckks",
+        scores=terms.blueprint.study.scores,
+        peers=f"{who} of {', '.join(terms.file.sites)}",
+    )
+
+
 def leaving(terms: StudyTerms) -> tuple[Leaving, ...]:
     """Everything that leaves a site in a round it takes part in."""
-    parts = [_traffic(terms)]
-    if not terms.blueprint.study.relay_only:
-        parts += [_update(terms), _score(terms)]
-    if terms.blueprint.algorithm.relays_models:
-        parts.append(_model(terms))
-    return tuple(parts)
+    return tuple(_leaving(one, terms) for one in exposure(terms).disclosures() if one.item in _FIELDS)
+
+
+def _leaving(disclosed: Disclosure, terms: StudyTerms) -> Leaving:
+    what, size = _what(disclosed.item, terms)
+    return Leaving(
+        field=_FIELDS[disclosed.item],
+        name=disclosed.item,
+        what=what,
+        size=size,
+        server=disclosed.server.does,
+        sites=disclosed.sites.does,
+        noised=_FIELDS[disclosed.item] in _paid_for(terms),
+    )
+
+
+def _what(item: Item, terms: StudyTerms) -> tuple[str, int]:
+    """In this study, with its numbers; and the bytes a round."""
+    file, blueprint, params = terms.file, terms.blueprint, terms.params
+    if item == "update":
+        count = blueprint.study.parameters
+        words = f"what training changed in the common model: {count:,} numbers, encrypted"
+        return f"{words} (CKKS, {params.security_bits} bits)", params.chunks(count) * params.fresh_chunk_bytes
+    if item == "personal model":
+        count = blueprint.model.parameters
+        return f"the model fitted to this site's records: {count:,} numbers, sealed (AES-256)", _SEALED_BYTES * count
+    if item == "score":
+        alike = "how alike this site and its peers are: one number"
+        counts = "how much the update counts, for instance the declared number of records: one number"
+        return alike if blueprint.algorithm.relays_models else counts, 8
+    return f"that this site takes part, in about {file.participation:.0%} of {file.rounds} rounds", 0
 
 
 def _paid_for(terms: StudyTerms) -> set[str]:
@@ -43,89 +88,3 @@ def _paid_for(terms: StudyTerms) -> set[str]:
         return set()
     releases = privacy.releases
     return {one.pays_for for one in releases.trainings} | {one.pays_for for one in releases.queries}
-
-
-def _update(terms: StudyTerms) -> Leaving:
-    count, params = terms.blueprint.study.parameters, terms.params
-    return Leaving(
-        field="update",
-        name="update",
-        what=f"what training changed in the common model: {count:,} numbers, encrypted "
-        f"(CKKS, {params.security_bits} bits)",
-        size=params.chunks(count) * params.fresh_chunk_bytes,
-        server="adds it to the others' without being able to read it; it has no key",
-        sites="read only the sum over the cohort, and check that it is that sum",
-        noised="update" in _paid_for(terms),
-    )
-
-
-def _score(terms: StudyTerms) -> Leaving:
-    similar, hidden = terms.blueprint.algorithm.relays_models, terms.blueprint.study.scores == "hidden"
-    return Leaving(
-        field="similarity_score",
-        name="score",
-        what="how alike this site and its peers are: one number"
-        if similar
-        else "how much the update counts, for instance the declared number of records: one number",
-        size=8,
-        server="cannot read it: it is encrypted with the update, which this site has weighed by it"
-        if hidden
-        else "reads it",
-        sites="read the sum of all scores of a round, and that of their squares"
-        if hidden
-        else "read the whole-number weight made from it",
-        noised="similarity_score" in _paid_for(terms),
-    )
-
-
-def _model(terms: StudyTerms) -> Leaving:
-    count = terms.blueprint.model.parameters
-    return Leaving(
-        field="theta_personal",
-        name="personal model",
-        what=f"the model fitted to this site's records: {count:,} numbers, sealed (AES-256)",
-        size=_SEALED_BYTES * count,
-        server="passes it on without being able to open it",
-        sites=_peers(terms),
-        noised="theta_personal" in _paid_for(terms),
-    )
-
-
-def _peers(terms: StudyTerms) -> str:
-    asked = terms.file.peers_per_client
-    who = "all" if asked is None else f"up to {asked}, drawn anew each round,"
-    return f"can read it, {who} of {', '.join(terms.file.sites)}"
-
-
-def _traffic(terms: StudyTerms) -> Leaving:
-    return Leaving(
-        field="participation",
-        name="participation",
-        what=f"that this site takes part, in about {terms.file.participation:.0%} of {terms.file.rounds} rounds",
-        size=0,
-        server="sees it, with the size and time of every message",
-        sites="see the names of those who took part",
-        noised=False,
-    )
-
-
-STAYS = (
-    "Records, labels and test results stay at the site.",
-    "The decrypted common model stays with the sites: whoever publishes it without noise may betray the "
-    "cohort key. `secure-sapefl release` adds that noise.",
-)
-COLLUSION = (
-    "All sites share the cohort key. If the server and one site work together, or one site's key is stolen, every "
-    "update and every personal model of every site can be read, those of past rounds included."
-)
-
-
-def not_protected(terms: StudyTerms) -> tuple[str, ...]:
-    if terms.blueprint.study.scores == "hidden":
-        return (
-            COLLUSION,
-            "The names of the sites and the rounds they took part in are known to the server.",
-            "Nobody can hold a site to its score: one that lies about it counts for as much as it likes.",
-        )
-    known = "The names of the sites, the rounds they took part in and their scores are known to the server."
-    return (COLLUSION, known)

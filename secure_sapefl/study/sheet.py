@@ -2,7 +2,8 @@
 
 from typing import Any
 
-from secure_sapefl.study.plain_words import STAYS, leaving, not_protected
+from secure_sapefl.protocol.disclosure import STAYS
+from secure_sapefl.study.plain_words import exposure, leaving
 from secure_sapefl.study.templating import template
 from secure_sapefl.study.terms import StudyTerms
 
@@ -60,5 +61,9 @@ def to_json(terms: StudyTerms) -> dict[str, Any]:
 
 def data_protection_note(terms: StudyTerms) -> str:
     return template("secure_sapefl.study", "data_protection_note.md.j2").render(
-        study=terms.file, terms=terms, leaving=leaving(terms), stays=STAYS, not_protected=not_protected(terms)
+        study=terms.file,
+        terms=terms,
+        leaving=leaving(terms),
+        stays=STAYS,
+        not_protected=exposure(terms).not_protected(),
     )

@@ -84,8 +84,8 @@ def test_a_budget_is_stated(make_run):
 @pytest.mark.parametrize(
     ("options", "limit"),
     [
-        ({"protection": "plaintext"}, "whoever ran the server could read every update"),
-        ({}, "decode"),
+        ({"protection": "plaintext"}, "the server could read every update"),
+        ({}, "secure-sapefl release"),
         ({}, "At 1 of 3 sites the global model is better than their own: Cleo."),
         ({"auc": (NAN, 0.5, 0.5)}, "No AUC at 1 sites, whose test rows are of one class: Anna."),
     ],

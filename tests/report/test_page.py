@@ -147,14 +147,14 @@ def test_a_silent_run_says_so(make_run):
     page = Page(render_page([make_run(method="local")]))
     assert "This method trains no global model." in page.texts("p")
     assert "Similarity and peers" not in page.texts("h3")
-    assert "Nothing to protect: no site sent anything" in page.texts("dd")
+    assert "none needed: nothing left a site" in page.texts("dd")
     assert not [e for e in page.all("input") if e["type"] == "radio"]
 
 
 @pytest.mark.usefixtures("no_drawings")
 def test_plaintext_is_called_plaintext(make_run):
     page = Page(render_page([make_run(protection="plaintext")]))
-    assert any(text.startswith("Plaintext, for research speed") for text in page.texts("dd"))
+    assert any(text.startswith("plaintext: for research speed") for text in page.texts("dd"))
 
 
 @pytest.mark.usefixtures("no_drawings")

@@ -1,0 +1,195 @@
+"""What each party of a study can see, in words. Reports, reviews, notes and documents are written from this page.
+
+One `Disclosure` for everything there is to see, and every field of a message belongs to one. A test holds the levels
+against what a recorded server and recorded sites could really open.
+"""
+
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from secure_sapefl.algorithms.base import Algorithm, Homomorphic
+from secure_sapefl.config import ProtectionName, ScoreVisibility
+
+Level = Literal["nothing", "sealed", "readable"]
+Item = Literal[
+    "terms", "rows", "participation", "update", "score", "personal model", "similarities", "global model", "key"
+]
+
+PROTECTION: Final[dict[ProtectionName, str]] = {
+    "ckks": "ckks: updates encrypted, models sealed; the server held no key",
+    "plaintext": "plaintext: for research speed; the server could read every update and model",
+}
+SILENT: Final = "none needed: nothing left a site"
+STAYS: Final = (
+    "Records, labels and test results stay at the site.",
+    "The decrypted common model stays with the sites: whoever publishes it without noise may betray the "
+    "cohort key. `secure-sapefl release` adds that noise.",
+)
+COLLUSION: Final = (
+    "All sites share the cohort key. If the server and one site work together, or one site's key is stolen, every "
+    "update and every personal model of every site can be read, those of past rounds included."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """What a party gets: nothing, something it cannot open, or something it reads. ``does`` goes on from its name."""
+
+    level: Level
+    does: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Disclosure:
+    item: Item
+    what: str
+    server: View
+    sites: View  # the other sites, who hold the cohort key in an encrypted study
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Exposure:
+    """What decides who sees what. ``peers`` says in words which other sites are given a personal model."""
+
+    algorithm: Algorithm
+    protection: ProtectionName
+    scores: ScoreVisibility
+    peers: str = "those it is given to as peers"
+
+    @property
+    def encrypted(self) -> bool:
+        return self.protection == "ckks"
+
+    @property
+    def hidden_scores(self) -> bool:
+        """Hidden inside an update, which has to be encrypted for that."""
+        return self.encrypted and self.scores == "hidden"
+
+    def disclosures(self) -> tuple[Disclosure, ...]:
+        """Everything there is to see in a study of this kind."""
+        if self.algorithm.homomorphic is Homomorphic.SILENT:
+            return (_rows(), _stays("personal model", "A site's own model"))
+        adds = self.algorithm.homomorphic is Homomorphic.WEIGHTED_SUM
+        return (
+            _terms(),
+            _rows(),
+            _participation(),
+            *((_update(self), _score(self)) if adds else ()),
+            *(
+                (_personal_model(self), _stays("similarities", "How much a site resembles each of its peers"))
+                if self.algorithm.relays_models
+                else ()
+            ),
+            *((_global_model(self),) if adds else ()),
+            _key(self),
+        )
+
+    def not_protected(self) -> tuple[str, ...]:
+        """What a site's owner has to know before saying yes to an encrypted study."""
+        if self.hidden_scores:
+            return (
+                COLLUSION,
+                "The names of the sites and the rounds they took part in are known to the server.",
+                "Nobody can hold a site to its score: one that lies about it counts for as much as it likes.",
+            )
+        known = "The names of the sites, the rounds they took part in and their scores are known to the server."
+        return (COLLUSION, known)
+
+
+def _terms() -> Disclosure:
+    return Disclosure(
+        item="terms",
+        what="The study: names of its sites, seed, options, size of the model",
+        server=View("readable", "reads it"),
+        sites=View("readable", "read it"),
+    )
+
+
+def _stays(item: Item, what: str, them: str = "it") -> Disclosure:
+    """Whatever no message holds."""
+    server, sites = View("nothing", f"is not sent {them}"), View("nothing", f"are not sent {them}")
+    return Disclosure(item=item, what=what, server=server, sites=sites)
+
+
+def _rows() -> Disclosure:
+    return _stays("rows", "A site's training and test rows", "them")
+
+
+def _participation() -> Disclosure:
+    return Disclosure(
+        item="participation",
+        what="Which rounds a site takes part in",
+        server=View("readable", "sees it, with the size and time of every message"),
+        sites=View("readable", "see the names of those who took part"),
+    )
+
+
+def _update(study: Exposure) -> Disclosure:
+    stolen = "; with the server's help, one of them reads it by the cohort key they all hold" if study.encrypted else ""
+    return Disclosure(
+        item="update",
+        what="A site's update",
+        server=View("sealed", "adds it to the others' without being able to read it; it has no key")
+        if study.encrypted
+        else View("readable", "reads every number of it"),
+        sites=View("nothing", f"are sent only the sum over the cohort, and check that it is that sum{stolen}"),
+    )
+
+
+def _score(study: Exposure) -> Disclosure:
+    what = "A site's score" if study.algorithm.relays_models else "A site's weight"
+    if study.hidden_scores:
+        return Disclosure(
+            item="score",
+            what=what,
+            server=View("sealed", "cannot read it: it is encrypted with the update, which the site has weighed by it"),
+            sites=View("nothing", "read the sum of all scores of a round, and that of their squares"),
+        )
+    if study.scores == "hidden":
+        inside = View("readable", "reads it, inside the update")
+        return Disclosure(item="score", what=what, server=inside, sites=View("nothing", "are not sent it"))
+    return Disclosure(
+        item="score",
+        what=what,
+        server=View("readable", "reads it, one number a round"),
+        sites=View("readable", "read the whole-number weight made from it, to check the sum"),
+    )
+
+
+def _personal_model(study: Exposure) -> Disclosure:
+    return Disclosure(
+        item="personal model",
+        what="A site's personal model",
+        server=View("sealed", "passes it on without being able to open it")
+        if study.encrypted
+        else View("readable", "reads every number of it, while passing it on"),
+        sites=View("readable", f"can read it: {study.peers}"),
+    )
+
+
+def _global_model(study: Exposure) -> Disclosure:
+    return Disclosure(
+        item="global model",
+        what="The global model",
+        server=View("sealed", "has an encrypted sum a round, not the model")
+        if study.encrypted
+        else View("readable", "follows it: it starts from the seed, and moves by sums the server reads"),
+        sites=View("readable", "read it, every round"),
+    )
+
+
+def _key(study: Exposure) -> Disclosure:
+    if study.encrypted:
+        return Disclosure(
+            item="key",
+            what="The cohort key",
+            server=View("nothing", "is never given it"),
+            sites=View("readable", "hold it, all the same one"),
+        )
+    none = "is no key in a plaintext study"
+    return Disclosure(
+        item="key",
+        what="The cohort key",
+        server=View("nothing", f"has none: there {none}"),
+        sites=View("nothing", f"have none: there {none}"),
+    )

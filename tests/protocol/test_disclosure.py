@@ -1,0 +1,216 @@
+"""What we say each party can see is what a recorded server and a recorded site could really open."""
+
+import dataclasses
+import re
+import textwrap
+from pathlib import Path
+from typing import get_args
+
+import numpy as np
+import pytest
+
+from secure_sapefl import Config, RunEvent, SitesTrained
+from secure_sapefl.algorithms.registry import ALGORITHMS, algorithm
+from secure_sapefl.audit.parties import AtServer, AtSite
+from secure_sapefl.audit.recording import PublicTerms, Recorder, RoundMessages
+from secure_sapefl.config import ProtectionName, ScoreVisibility
+from secure_sapefl.engine.assembly import assemble
+from secure_sapefl.engine.simulator import Simulation
+from secure_sapefl.protocol.disclosure import Disclosure, Exposure, Item, Level
+from secure_sapefl.protocol.encrypted import CkksCodec
+from secure_sapefl.protocol.messages import Invitation, RoundOutcome, RoundUpload
+from secure_sapefl.protocol.plaintext import PlaintextCodec
+
+THREAT_MODEL = Path(__file__).parents[2] / "docs" / "threat-model.md"
+Kind = tuple[str, ProtectionName, ScoreVisibility]
+KINDS: list[Kind] = [
+    ("sapefl", "ckks", "open"),
+    ("sapefl", "ckks", "hidden"),
+    ("sapefl", "plaintext", "open"),
+    ("fedavg", "ckks", "open"),
+    ("fedavg", "plaintext", "hidden"),
+    ("fedacs", "ckks", "open"),
+]
+
+
+def said(kind: Kind) -> dict[Item, Disclosure]:
+    method, protection, scores = kind
+    exposure = Exposure(algorithm=algorithm(method), protection=protection, scores=scores)
+    return {one.item: one for one in exposure.disclosures()}
+
+
+class Everything:
+    """A run as its server and one of its sites had it, and as it was."""
+
+    def __init__(self, kind: Kind) -> None:
+        method, protection, scores = kind
+        config = Config(
+            method=method,
+            protection=protection,
+            scores=scores,
+            clients=4,
+            rounds=3,
+            participation=1.0,
+            local_epochs=1,
+            workers=0,
+            data_options={"rows": 200, "classes": 3, "informative": 5},
+        )
+        self.simulation = Simulation(assemble(config))
+        self.messages: list[RoundMessages] = []
+        self.trained: list[SitesTrained] = []
+        public, site_codec = PublicTerms.of(self.simulation), self.simulation.protection.codec()
+        self.curious = self.simulation.assembly.sites.names[0]
+        self.server = AtServer("server", public, PlaintextCodec(public.params))  # it has no key: it tries without
+        self.site = AtSite("site", public, site_codec, self.curious)
+        self.site_holds_a_key = isinstance(site_codec, CkksCodec)
+        recorder = Recorder([self.server, self.site, self])
+        self.simulation.run(observers=[recorder.hear, self.watch])
+
+    def hear(self, messages: RoundMessages) -> None:
+        self.messages.append(messages)
+
+    def watch(self, event: RunEvent) -> None:
+        self.trained += [event] if isinstance(event, SitesTrained) else []
+
+    @property
+    def uploads(self) -> list[RoundUpload]:
+        return [upload for messages in self.messages for upload in messages.uploads]
+
+    def on_the_wire(self) -> bytes:
+        """Every byte anybody was sent."""
+        frames = [part for one in self.uploads for part in (one.update, one.theta_personal and one.theta_personal.blob)]
+        return b"\0\0".join(frame for frame in frames if frame)
+
+    def scores(self) -> dict[tuple[int, str], float]:
+        """By round and site, as they were before anything was protected."""
+        return {
+            (trained.round_index, site): score
+            for trained in self.trained
+            if trained.contribution.score is not None
+            for site, score in zip(trained.sites, trained.contribution.score.tolist(), strict=True)
+        }
+
+    def score_arrives(self) -> bool:
+        """Whether the number beside an upload, or the last but one of a readable update, is the site's score."""
+        params, study = self.simulation.protection.params, self.simulation.assembly.blueprint.study
+        true, told = self.scores(), {}
+        for upload in self.uploads:
+            told[upload.round_index, upload.site] = [upload.similarity_score]
+            if upload.update is not None:
+                with np.errstate(all="ignore"):  # in an encrypted update these bytes are no numbers
+                    share = np.frombuffer(upload.update[-16:], "<f8")[0] / params.max_abs_value
+                told[upload.round_index, upload.site].append(float(share * study.max_score))
+        return bool(true) and all(np.isclose(told[place], score, rtol=1e-4).any() for place, score in true.items())
+
+
+def level(read: bool, sent: bool) -> Level:
+    return "readable" if read else "sealed" if sent else "nothing"
+
+
+def of_server(run: Everything, kind: Kind) -> dict[Item, Level]:
+    updates = any(upload.update for upload in run.uploads)
+    models = any(upload.theta_personal for upload in run.uploads)
+    names = {upload.site for upload in run.uploads}
+    return {
+        "participation": level(bool(names), bool(names)),
+        "update": level(bool(run.server.updates), updates),
+        "score": level(run.score_arrives(), updates),
+        "personal model": level(bool(run.server.personal), models),
+        "global model": level(run.server.theta_global is not None, updates),
+        "key": level(kind[1] == "ckks" and bool(run.server.updates), sent=False),
+    }
+
+
+def of_site(run: Everything) -> dict[Item, Level]:
+    names = {site for messages in run.messages for site, _ in messages.outcome.weights} - {run.curious}
+    names |= {peer for messages in run.messages for one in messages.invitations for peer in one.peers}
+    return {
+        "participation": level(bool(names), sent=False),
+        "update": level(bool(run.site.updates), sent=False),
+        "score": level(bool(run.site.scores), sent=False),
+        "personal model": level(bool(run.site.personal), sent=False),
+        "global model": level(run.site.theta_global is not None, sent=False),
+        "key": level(run.site_holds_a_key, sent=False),
+    }
+
+
+@pytest.mark.parametrize("kind", KINDS, ids="-".join)
+def test_the_words_are_held_against_a_recorded_run(kind: Kind) -> None:
+    run, words = Everything(kind), said(kind)
+    server, site = of_server(run, kind), of_site(run)
+    checked = [item for item in words if item in server]
+    assert {item: words[item].server.level for item in checked} == {item: server[item] for item in checked}
+    assert {item: words[item].sites.level for item in checked} == {item: site[item] for item in checked}
+    unsaid = {item for item in server if (server[item], site[item]) != ("nothing", "nothing")} - words.keys()
+    assert unsaid == set(), "seen by somebody, and not in the words"
+    for item in ("rows", "similarities"):
+        assert item not in words or words[item].server.level == words[item].sites.level == "nothing"
+
+
+def test_rows_and_similarities_pass_over_no_wire() -> None:
+    """In plaintext, where every byte can be read."""
+    run = Everything(("sapefl", "plaintext", "open"))
+    wire = run.on_the_wire()
+    rows = [client.train.X for client in run.simulation.assembly.federation.clients]
+    assert not any(row.astype(kind).tobytes() in wire for own in rows for row in own for kind in ("<f4", "<f8"))
+    update = run.trained[0].contribution.shared
+    assert update is not None
+    assert update[0].numpy()[:8].tobytes() in wire, "the search finds what is there"
+    compared = [trained.contribution.statistics["similarity"].numpy() for trained in run.trained]
+    assert all(matrix.shape[1] == 4 for matrix in compared)
+    assert not any(row.astype(kind).tobytes() in wire for own in compared for row in own for kind in ("<f4", "<f8"))
+
+
+def test_where_nothing_is_sent_nobody_sees_anything() -> None:
+    assert Everything(("local", "plaintext", "open")).uploads == []
+    words = said(("local", "ckks", "open")).values()
+    assert {view.level for one in words for view in (one.server, one.sites)} == {"nothing"}
+
+
+def test_every_field_of_a_message_is_accounted_for() -> None:
+    """A new field in a message has to get its words."""
+    fields = {kind: {field.name for field in dataclasses.fields(kind)} for kind in (RoundUpload, Invitation)}
+    assert fields[RoundUpload] == {"site", "round_index", "similarity_score", "update", "theta_personal"}
+    assert fields[Invitation] == {"site", "round_index", "peers", "models"}
+    outcome = {field.name for field in dataclasses.fields(RoundOutcome)}
+    assert outcome == {"round_index", "aggregate", "weights", "refusals", "left_out", "reports"}
+
+
+def test_the_shared_key_is_not_kept_quiet() -> None:
+    assert "cohort key" in said(("sapefl", "ckks", "open"))["update"].sites.does
+    exposure = Exposure(algorithm=algorithm("sapefl"), protection="ckks", scores="open")
+    assert "server and one site work together" in exposure.not_protected()[0]
+    assert "their scores are known" in exposure.not_protected()[1]
+    hidden = dataclasses.replace(exposure, scores="hidden").not_protected()
+    assert not any("their scores are known" in sentence for sentence in hidden)
+
+
+@pytest.mark.parametrize("method", ALGORITHMS)
+@pytest.mark.parametrize("protection", get_args(ProtectionName))
+def test_sentences_go_on_from_their_party(method: str, protection: ProtectionName) -> None:
+    for one in said((method, protection, "open")).values():
+        assert re.fullmatch(r"(reads|sees|is|adds|passes|has|follows|cannot) [^.]+", one.server.does)
+        assert re.fullmatch(r"(read|see|are|can|hold|have) [^.]+", one.sites.does)
+
+
+def documented() -> str:
+    """The section of the threat model that is written from the words; `docs/threat-model.md` holds it as it is here."""
+    columns: list[Kind] = [("sapefl", "plaintext", "open"), ("sapefl", "ckks", "open"), ("sapefl", "ckks", "hidden")]
+    plain, encrypted, hidden = (said(kind) for kind in columns)
+    lines = ["| what | server, `plaintext` | server, `ckks` | the other sites |", "|---|---|---|---|"]
+    for item, one in encrypted.items():
+        cells = plain[item].server.level, one.server.level, one.sites.level
+        lines.append(f"| {one.what} | {' | '.join(cells)} |")
+        if hidden[item] != one:
+            cells = plain[item].server.level, hidden[item].server.level, hidden[item].sites.level
+            lines.append(f"| {one.what}, with `--scores hidden` | {' | '.join(cells)} |")
+    lines.append("")
+    for one in encrypted.values():
+        words = f"{one.what}: the server {one.server.does}. The other sites {one.sites.does}."
+        lines += textwrap.wrap(words, 118, initial_indent="- ", subsequent_indent="  ")
+    return "\n".join(lines)
+
+
+def test_the_threat_model_is_written_from_the_words() -> None:
+    section = THREAT_MODEL.read_text(encoding="utf-8").partition("## What each party sees\n")[2].partition("\n## ")[0]
+    assert documented() in section, f"docs/threat-model.md should hold\n{documented()}"
