@@ -80,6 +80,7 @@ ONLY_IN = {  # a dependency: the folders that may name it
     "rich": ("secure_sapefl.cli",),
     "opacus": ("secure_sapefl.privacy",),
     "flwr": ("secure_sapefl.transport",),
+    "prometheus_client": ("secure_sapefl.transport",),
     "httpx": ("secure_sapefl.transport",),
     "uvicorn": ("secure_sapefl.transport",),
 }

@@ -3,10 +3,11 @@
 import json
 import logging
 from pathlib import Path
-from urllib.error import HTTPError
+from urllib.error import HTTPError, URLError
 from urllib.request import urlopen
 
 import pytest
+from prometheus_client.parser import text_string_to_metric_families
 
 from secure_sapefl.errors import BadInput
 from secure_sapefl.transport.logs import log_to, log_to_terminal
@@ -24,26 +25,45 @@ SERVER = {
 }  # fmt: skip
 
 
+def served(port: int | None) -> str:
+    with urlopen(f"http://127.0.0.1:{port}/metrics") as page:
+        assert page.headers["Content-Type"].startswith("text/plain; version=0.0.4")
+        return str(page.read(), "utf-8")
+
+
 def test_metrics_are_prometheus_text() -> None:
-    text = server_metrics(SERVER)
-    assert 'sapefl_site_bytes_up{site="north"} 10\n' in text
-    assert 'sapefl_site_rejected{site="north"} 1\n' in text
-    assert "sapefl_rounds_closed 1\n" in text
-    assert 'sapefl_site_epsilon{site="north"} 1.5\n' in site_metrics(SITE)
-    assert "epsilon" not in site_metrics(SITE | {"epsilon": None})
-    for line in text.splitlines():
-        assert line.startswith("#") or len(line.rsplit(" ", 1)) == 2
+    with metrics_on(0, lambda: SERVER, server_metrics) as port:
+        found = {family.name: family for family in text_string_to_metric_families(served(port))}
+    assert {name for name in found if not name.startswith("sapefl_site_")} == {
+        "sapefl_rounds", "sapefl_rounds_closed", "sapefl_finished", "sapefl_sites_waited_for", "sapefl_foreign_nodes",
+    }  # fmt: skip
+    assert found["sapefl_rounds_closed"].samples[0].value == 1
+    by_site = {name: family.samples[0] for name, family in found.items() if name.startswith("sapefl_site_")}
+    assert {sample.labels["site"] for sample in by_site.values()} == {"north"}
+    assert {name.removeprefix("sapefl_site_"): sample.value for name, sample in by_site.items()} == {
+        "online": 1, "absorbed_rounds": 1, "bytes_up": 10, "bytes_down": 20, "rejected": 1,
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("epsilon", [1.5, None])
+def test_epsilon_is_told_where_there_is_one(epsilon: float | None) -> None:
+    with metrics_on(0, lambda: SITE | {"epsilon": epsilon}, site_metrics) as port:
+        text = served(port)
+    assert ('sapefl_site_epsilon{site="north"} 1.5\n' in text) == (epsilon is not None)
+    assert 'sapefl_site_letters{site="north"} 5.0\n' in text
 
 
 def test_metrics_are_served_on_loopback_only_while_asked_for() -> None:
     with metrics_on(0, lambda: SITE, site_metrics) as port:
-        with urlopen(f"http://127.0.0.1:{port}/metrics") as page:
-            assert page.headers["Content-Type"].startswith("text/plain; version=0.0.4")
-            assert b"sapefl_rounds" in page.read()
+        text = served(port)
+        assert "sapefl_rounds" in text
+        assert "python" not in text, "nothing of the process itself"
         with pytest.raises(BadInput, match="Choose another"), metrics_on(port, lambda: SITE, site_metrics):
             pass
     with metrics_on(None, lambda: SITE, site_metrics) as nothing:
         assert nothing is None
+    with pytest.raises(URLError):
+        served(port)
 
 
 def test_before_there_is_a_status_metrics_say_so() -> None:
