@@ -7,10 +7,10 @@ from itertools import groupby
 from common import listed, signed
 from heart_hospitals.study import TITLES, Contender, Study, budget
 
-from secure_sapefl.report.auc_interval import AucInterval
+from secure_sapefl.intervals import Interval
 
 CHANCE = 0.025  # of a 95 % interval that lies above zero though there is nothing: one side of it
-Side = Callable[[AucInterval], bool]
+Side = Callable[[Interval], bool]
 FEW = 20  # patients of one outcome, below which an AUC hangs on single ones
 
 
@@ -20,7 +20,7 @@ class Gain:
 
     contender: Contender
     hospital: str
-    interval: AucInterval
+    interval: Interval
 
     def __str__(self) -> str:
         low, high = signed(self.interval.low), signed(self.interval.high)
@@ -81,9 +81,9 @@ def _who(gains: list[Gain], side: Side) -> str:
     return listed([f"{hospital} (ε = {listed(list(at))})" for hospital, at in budgets.items()])
 
 
-def _above(interval: AucInterval) -> bool:
+def _above(interval: Interval) -> bool:
     return interval.above_zero
 
 
-def _below(interval: AucInterval) -> bool:
+def _below(interval: Interval) -> bool:
     return interval.below_zero

@@ -13,7 +13,8 @@ import numpy as np
 from common import Finished, Setting, run_all
 from numpy.typing import NDArray
 
-from secure_sapefl.report.auc_interval import AucInterval, Judged, auc_gain, auc_interval, same_rows
+from secure_sapefl.intervals import Interval
+from secure_sapefl.report.auc_interval import Judged, auc_gain, auc_interval, same_rows
 from secure_sapefl.report.charts.reliability import Reliability, reliability
 from secure_sapefl.report.predictions import SitePredictions, predictions_of
 
@@ -43,7 +44,7 @@ def budget(epsilon: float) -> str:
     return "∞" if math.isinf(epsilon) else f"{epsilon:g}"
 
 
-def percent(auc: AucInterval) -> str:
+def percent(auc: Interval) -> str:
     return f"{100 * auc.value:.1f} ({100 * auc.low:.0f} to {100 * auc.high:.0f})"
 
 
@@ -59,10 +60,10 @@ class Study:
     def together(self) -> tuple[Contender, ...]:
         return tuple(Contender(method, e) for method in ("fedavg", "sapefl") for e in self.epsilons)
 
-    def auc(self, contender: Contender, hospital: str) -> AucInterval:
+    def auc(self, contender: Contender, hospital: str) -> Interval:
         return auc_interval(self.judged[contender, hospital])
 
-    def gain(self, contender: Contender, hospital: str) -> AucInterval:
+    def gain(self, contender: Contender, hospital: str) -> Interval:
         """Over training alone."""
         return auc_gain(self.judged[contender, hospital], self.judged[ALONE, hospital])
 

@@ -10,27 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from secure_sapefl.intervals import Interval, poisson_weights
 from secure_sapefl.metrics import Floats
 
 RESAMPLES = 200
 RATES = (0.01, 0.001)
-
-
-@dataclass(frozen=True, slots=True)
-class Estimate:
-    """A number and its 95 % interval."""
-
-    value: float
-    low: float
-    high: float
-
-    @classmethod
-    def of(cls, value: float, resampled: Floats) -> "Estimate":
-        low, high = np.quantile(resampled, (0.025, 0.975))
-        return cls(float(value), float(low), float(high))
-
-    def to_json(self) -> dict[str, float]:
-        return {"value": self.value, "low": self.low, "high": self.high}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,8 +23,8 @@ class Detection:
 
     members: int
     non_members: int
-    auc: Estimate
-    tpr: dict[float, Estimate | None]
+    auc: Interval
+    tpr: dict[float, Interval | None]
 
     @property
     def works(self) -> bool:
@@ -59,14 +43,14 @@ class Detection:
 def detection(scores: Floats, member: NDArray[np.bool_], rng: np.random.Generator) -> Detection:
     """Area and true positive rates of "larger is a member"; intervals by a Poisson bootstrap over records."""
     _, level = np.unique(-scores, return_inverse=True)  # ties share a level: no order among them is invented
-    weights = np.vstack([np.ones(len(scores)), rng.poisson(1.0, (RESAMPLES, len(scores)))])
+    weights = np.vstack([np.ones(len(scores)), poisson_weights(len(scores), rng, RESAMPLES)])
     false, true = (_cumulated(weights * kind, level) for kind in (~member, member))
     auc = _area(false, true)
     count = int((~member).sum())
     return Detection(
         members=int(member.sum()),
         non_members=count,
-        auc=Estimate.of(auc[0], auc[1:]),
+        auc=Interval.of(auc[0], auc[1:]),
         tpr={rate: _at(false, true, rate) if count * rate >= 1 else None for rate in RATES},
     )
 
@@ -84,7 +68,7 @@ def _area(false: Floats, true: Floats) -> Floats:
     return np.asarray((np.diff(false, axis=1) * (true[:, 1:] + true[:, :-1]) / 2).sum(1))
 
 
-def _at(false: Floats, true: Floats, rate: float) -> Estimate:
+def _at(false: Floats, true: Floats, rate: float) -> Interval:
     """The largest true positive rate whose threshold accuses no more than ``rate`` of the non-members."""
     found = np.where(false <= rate, true, 0.0).max(1)
-    return Estimate.of(found[0], found[1:])
+    return Interval.of(found[0], found[1:])

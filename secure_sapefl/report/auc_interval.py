@@ -15,6 +15,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from secure_sapefl.intervals import Interval, drawn_weights
 from secure_sapefl.metrics import Floats
 
 RESAMPLES: Final = 2_000
@@ -30,31 +31,16 @@ class Judged:
     score: Floats
 
 
-@dataclass(frozen=True, slots=True)
-class AucInterval:
-    """A value with its 95 % interval; all NaN where no set has both outcomes."""
-
-    value: float
-    low: float
-    high: float
-
-    @property
-    def above_zero(self) -> bool:
-        return self.low > 0
-
-    @property
-    def below_zero(self) -> bool:
-        return self.high < 0
-
-
-def auc_interval(tests: Sequence[Judged]) -> AucInterval:
+def auc_interval(tests: Sequence[Judged]) -> Interval:
     """Of the mean over sets."""
-    return _interval(_draws(tests))
+    draws = _draws(tests)
+    return Interval.of(draws[0], draws[1:])
 
 
-def auc_gain(tests: Sequence[Judged], others: Sequence[Judged]) -> AucInterval:
+def auc_gain(tests: Sequence[Judged], others: Sequence[Judged]) -> Interval:
     """Of ``tests`` minus ``others``: two models on the same rows."""
-    return _interval(_draws(tests) - _draws(others))
+    draws = _draws(tests) - _draws(others)
+    return Interval.of(draws[0], draws[1:])
 
 
 def same_rows(sets: Sequence[NDArray[np.float32]]) -> list[NDArray[np.int64]]:
@@ -68,20 +54,12 @@ def _draws(tests: Sequence[Judged]) -> Floats:
     """The mean AUC with every patient counted once, then as often as each resample draws them."""
     patients, first = np.unique(np.concatenate([test.patient for test in tests]), return_index=True)
     outcome = np.concatenate([test.positive for test in tests])[first]
-    weights = _weights(outcome)
+    drawn = drawn_weights([outcome, ~outcome], np.random.default_rng(_SEED), RESAMPLES)
+    weights = np.vstack([np.ones(len(outcome)), drawn])
     aucs = np.stack([_weighted_auc(test, weights[:, np.searchsorted(patients, test.patient)]) for test in tests])
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # a mean of nothing is NaN, which is what is meant
         return np.asarray(np.nanmean(aucs, axis=0))
-
-
-def _weights(outcome: NDArray[np.bool_]) -> Floats:
-    rng = np.random.default_rng(_SEED)
-    weights = np.ones((RESAMPLES + 1, len(outcome)))
-    for stratum in (outcome, ~outcome):
-        if count := int(stratum.sum()):
-            weights[1:, stratum] = rng.multinomial(count, np.full(count, 1 / count), size=RESAMPLES)
-    return weights
 
 
 def _weighted_auc(test: Judged, weights: Floats) -> Floats:
@@ -91,11 +69,3 @@ def _weighted_auc(test: Judged, weights: Floats) -> Floats:
     pairs = positive.sum(1) * negative.sum(1)
     wins = ((positive @ above) * negative).sum(1)
     return np.asarray(np.divide(wins, pairs, out=np.full(len(pairs), np.nan), where=pairs > 0))
-
-
-def _interval(draws: Floats) -> AucInterval:
-    resampled = draws[1:][~np.isnan(draws[1:])]
-    if np.isnan(draws[0]) or not len(resampled):
-        return AucInterval(float("nan"), float("nan"), float("nan"))
-    low, high = np.percentile(resampled, (2.5, 97.5))
-    return AucInterval(float(draws[0]), float(low), float(high))

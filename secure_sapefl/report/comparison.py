@@ -8,19 +8,19 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter
 
+from secure_sapefl.intervals import SiteMean, bootstrap_difference, bootstrap_mean
 from secure_sapefl.report import formats
 from secure_sapefl.report.charts.drawing import MARKERS, SERIES, Chart
 from secure_sapefl.report.charts.rounds import axes_over_rounds, line, numbers, whole_percent
-from secure_sapefl.report.interval import Interval, bootstrap_difference, bootstrap_mean
 from secure_sapefl.report.run import Run
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ComparedRun:
     run: Run
-    accuracy: Interval
-    auc: Interval
-    difference: Interval | None  # accuracy against the first run; None for the first and where rows differ
+    accuracy: SiteMean
+    auc: SiteMean
+    difference: SiteMean | None  # accuracy against the first run; None for the first and where rows differ
     gained: int = 0
     lost: int = 0
 

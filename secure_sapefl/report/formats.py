@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Final
 
-from secure_sapefl.report.interval import Interval
+from secure_sapefl.intervals import SiteMean
 
 NOTHING = "–"
 _UNITS = {"B": 1.0, "kB": 1e3, "MB": 1e6, "GB": 1e9}
@@ -29,7 +29,7 @@ def size(count: float) -> str:
     return f"{count / _UNITS[unit]:.3g} {unit}"
 
 
-def interval(value: Interval, form: Callable[[float | None], str]) -> str:
+def interval(value: SiteMean, form: Callable[[float | None], str]) -> str:
     """``47.9 % to 55.5 %``, or why there is none."""
     if value.low is None:
         return "no site has it" if value.sites == 0 else "one site, no interval"

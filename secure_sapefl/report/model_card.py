@@ -17,10 +17,10 @@ from secure_sapefl.data.load import looks_like_path
 from secure_sapefl.data.spec import DatasetSpec, Stored
 from secure_sapefl.data.store import locate
 from secure_sapefl.engine.assembly import divided, federation_of
+from secure_sapefl.intervals import wilson
 from secure_sapefl.protocol.disclosure import PROTECTION
 from secure_sapefl.report import formats
 from secure_sapefl.report.budget import budget_of
-from secure_sapefl.report.interval import wilson
 from secure_sapefl.report.run import Run
 from secure_sapefl.report.view import SiteRow, facts_of, headlines_of, sites_of
 

@@ -8,10 +8,10 @@ from hashlib import sha256
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
+from secure_sapefl.intervals import SITE_RESAMPLES
 from secure_sapefl.plain_text import printable
 from secure_sapefl.report import formats
 from secure_sapefl.report.comparison import compare, comparison_charts, with_distinct_labels
-from secure_sapefl.report.interval import RESAMPLES
 from secure_sapefl.report.run import Run
 from secure_sapefl.report.view import picture, view_of
 
@@ -36,7 +36,7 @@ def render_page(runs: Sequence[Run], live: LiveStatus | None = None, title: str 
         views=[view_of(run, f"run-{place}") for place, run in enumerate(runs, 1)],
         compared=compared,
         comparison=[picture(chart, "comparison") for chart in comparison_charts(compared)] if compared else [],
-        resamples=RESAMPLES,
+        resamples=SITE_RESAMPLES,
         formats=formats,
     )
 

@@ -6,13 +6,13 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
+from secure_sapefl.intervals import bootstrap_difference, bootstrap_mean
 from secure_sapefl.plain_text import printable
 from secure_sapefl.protocol.disclosure import PROTECTION, SILENT, Disclosure
 from secure_sapefl.report import formats
 from secure_sapefl.report.budget import BudgetView, budget_of
 from secure_sapefl.report.charts.drawing import Chart, to_svg
 from secure_sapefl.report.charts.run import charts_of
-from secure_sapefl.report.interval import bootstrap_difference, bootstrap_mean
 from secure_sapefl.report.late import LateView, late_of
 from secure_sapefl.report.phases import PhaseRow, phases
 from secure_sapefl.report.run import Run

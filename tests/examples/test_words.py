@@ -9,15 +9,15 @@ import pytest
 
 from secure_sapefl.config import Config, read_toml
 from secure_sapefl.data.datasets.heart import PUBLIC
-from secure_sapefl.report.auc_interval import AucInterval
+from secure_sapefl.intervals import Interval
 from secure_sapefl.study.schema import Numeric, read_schema
 
 HEART = Path(__file__).parents[2] / "examples" / "heart_hospitals"
-UP, DOWN, LEVEL = AucInterval(0.1, 0.05, 0.2), AucInterval(-0.1, -0.2, -0.05), AucInterval(0.01, -0.1, 0.1)
+UP, DOWN, LEVEL = Interval(0.1, 0.05, 0.2), Interval(-0.1, -0.2, -0.05), Interval(0.01, -0.1, 0.1)
 MANY, FEW = {"A": (50, 50), "B": (50, 50)}, {"A": (50, 50), "B": (60, 6)}
 
 
-def concluded(patients: dict[str, tuple[int, int]], **intervals: AucInterval) -> list[str]:
+def concluded(patients: dict[str, tuple[int, int]], **intervals: Interval) -> list[str]:
     """Of one method at ε = 4, given each hospital's gain."""
     words, study = import_module("heart_hospitals.conclusion"), import_module("heart_hospitals.study")
     sapefl = study.Contender("sapefl", 4.0)
@@ -53,7 +53,7 @@ def test_hospitals_with_few_patients_are_named() -> None:
 
 
 def test_an_undefined_gain_is_none() -> None:
-    nothing = AucInterval(math.nan, math.nan, math.nan)
+    nothing = Interval(math.nan, math.nan, math.nan)
     assert "in 1 of 1 comparisons" in concluded({"A": (50, 0)}, A=nothing)[0]
 
 

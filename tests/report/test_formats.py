@@ -1,7 +1,7 @@
 import pytest
 
+from secure_sapefl.intervals import SiteMean
 from secure_sapefl.report import formats
-from secure_sapefl.report.interval import Interval
 
 
 @pytest.mark.parametrize(
@@ -26,9 +26,9 @@ def test_seconds_below_one_are_milliseconds():
 
 
 def test_interval_says_why_there_is_none():
-    assert formats.interval(Interval(0.5, 0.4, 0.6, 3), formats.percent) == "40.0 % to 60.0 %"
-    assert formats.interval(Interval(0.5, None, None, 1), formats.percent) == "one site, no interval"
-    assert formats.interval(Interval(None, None, None, 0), formats.percent) == "no site has it"
+    assert formats.interval(SiteMean(0.5, 0.4, 0.6, 3), formats.percent) == "40.0 % to 60.0 %"
+    assert formats.interval(SiteMean(0.5, None, None, 1), formats.percent) == "one site, no interval"
+    assert formats.interval(SiteMean(None, None, None, 0), formats.percent) == "no site has it"
 
 
 def test_long_names_end_in_an_ellipsis():
