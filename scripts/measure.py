@@ -36,9 +36,9 @@ class Module:
 
     @property
     def folder(self) -> str:
-        """The room a module stands in: the part after the package, or the package itself for what lies beside rooms."""
+        """The room a module stands in: the part after the package, or its own name beside rooms; the crypto is one."""
         inside = self.path.parts[self.path.parts.index(self.package) + 1 :]
-        return inside[0] if len(inside) > 1 else self.path.stem if self.package != "sapefl_crypto" else "crypto"
+        return "crypto" if self.package == "sapefl_crypto" else inside[0] if len(inside) > 1 else self.path.stem
 
     @property
     def package(self) -> str:

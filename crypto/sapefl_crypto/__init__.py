@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from sapefl_crypto.errors import KeyRejected as KeyRejected
     from sapefl_crypto.errors import ParametersRejected as ParametersRejected
     from sapefl_crypto.errors import ValueRejected as ValueRejected
-    from sapefl_crypto.identity import SiteIdentity as SiteIdentity
-    from sapefl_crypto.identity import SitePublicKeys as SitePublicKeys
     from sapefl_crypto.joint.aggregate import JointAggregate as JointAggregate
     from sapefl_crypto.joint.aggregate import JointClaim as JointClaim
     from sapefl_crypto.joint.aggregator import JointAggregator as JointAggregator
@@ -36,11 +34,13 @@ if TYPE_CHECKING:
     from sapefl_crypto.joint.round_key import RoundKey as RoundKey
     from sapefl_crypto.joint.sealing import SealingKey as SealingKey
     from sapefl_crypto.joint.tags import TagRoot as TagRoot
+    from sapefl_crypto.keys.identity import SiteIdentity as SiteIdentity
+    from sapefl_crypto.keys.identity import SitePublicKeys as SitePublicKeys
+    from sapefl_crypto.keys.signing import sign_frame as sign_frame
+    from sapefl_crypto.keys.signing import verify_frame as verify_frame
     from sapefl_crypto.parameters import Parameters as Parameters
     from sapefl_crypto.pool import EncryptionPool as EncryptionPool
     from sapefl_crypto.pool import ShardedSum as ShardedSum
-    from sapefl_crypto.signing import sign_frame as sign_frame
-    from sapefl_crypto.signing import verify_frame as verify_frame
 
 _HOMES = {
     "aggregate": ("Aggregate",),
@@ -50,7 +50,7 @@ _HOMES = {
     "errors": (
         "AggregateRejected", "CryptoError", "FrameRejected", "KeyRejected", "ParametersRejected", "ValueRejected",
     ),
-    "identity": ("SiteIdentity", "SitePublicKeys"),
+    "keys.identity": ("SiteIdentity", "SitePublicKeys"),
     "joint.aggregate": ("JointAggregate", "JointClaim"),
     "joint.aggregator": ("JointAggregator",),
     "joint.certificate": ("Certificate",),
@@ -65,7 +65,7 @@ _HOMES = {
     "joint.tags": ("TagRoot",),
     "parameters": ("Parameters",),
     "pool": ("EncryptionPool", "ShardedSum"),
-    "signing": ("sign_frame", "verify_frame"),
+    "keys.signing": ("sign_frame", "verify_frame"),
 }  # fmt: skip
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 

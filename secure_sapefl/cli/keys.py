@@ -12,8 +12,8 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from sapefl_crypto import safe_file
-from sapefl_crypto.custody import (
+from sapefl_crypto.keys import safe_file
+from sapefl_crypto.keys.custody import (
     cohort_record,
     identity_from,
     identity_record,
@@ -21,8 +21,8 @@ from sapefl_crypto.custody import (
     require_fingerprint,
     seal_copy,
 )
-from sapefl_crypto.identity import SiteIdentity, SitePublicKeys
-from sapefl_crypto.keyfile import KeyRecord, Kind, inspect_key, read_key, write_key
+from sapefl_crypto.keys.identity import SiteIdentity, SitePublicKeys
+from sapefl_crypto.keys.keyfile import KeyRecord, Kind, inspect_key, read_key, write_key
 from sapefl_crypto.secret import Secret
 from secure_sapefl.cli.passphrases import AskPassphrase, PassphraseFile, known_passphrase, new_passphrase
 from secure_sapefl.cli.sheets import cell

@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
-from sapefl_crypto import safe_file
-from sapefl_crypto.keyfile import Protection, inspect_key, passphrase
+from sapefl_crypto.keys import safe_file
+from sapefl_crypto.keys.keyfile import Protection, inspect_key, passphrase
 from sapefl_crypto.secret import Secret
 from secure_sapefl.errors import BadInput
 

@@ -35,7 +35,7 @@ def certificates(
 
     `secure-sapefl server certificates --out tls --host study.example.org --host 127.0.0.1`
     """
-    from sapefl_crypto.certificates import make_certificates
+    from sapefl_crypto.keys.certificates import make_certificates
 
     out.mkdir(parents=True, exist_ok=True)
     files = make_certificates(out, hosts, days=days)
@@ -159,7 +159,7 @@ def _progress(found: dict[str, Any]) -> str:
 
 
 def _tls(folder: Path | None, without: bool) -> "Tls | None":
-    from sapefl_crypto.certificates import CertificateFiles
+    from sapefl_crypto.keys.certificates import CertificateFiles
     from secure_sapefl.transport.flower import Tls
 
     if (folder is None) != without:

@@ -14,7 +14,7 @@ from secure_sapefl.cli.sheets import print_rows, print_table
 from secure_sapefl.study.settings import StudySettings
 
 if TYPE_CHECKING:
-    from sapefl_crypto.identity import SiteIdentity
+    from sapefl_crypto.keys.identity import SiteIdentity
     from secure_sapefl.study.file import StudyFile
 
 app = typer.Typer(help="Make, show and verify studies.", no_args_is_help=True)
@@ -162,14 +162,14 @@ def _new_study(draft: Path | None, values: dict[str, Any], identity: "SiteIdenti
 
 
 def _identity(path: Path, passphrase_file: Path | None) -> "SiteIdentity":
-    from sapefl_crypto.custody import identity_from
-    from sapefl_crypto.keyfile import Kind, read_key
+    from sapefl_crypto.keys.custody import identity_from
+    from sapefl_crypto.keys.keyfile import Kind, read_key
 
     return identity_from(read_key(path, Kind.SITE_IDENTITY, passphrase=known_passphrase(path, passphrase_file)))
 
 
 def _write(out: Path, study: "StudyFile", identity: "SiteIdentity", overwrite: bool) -> None:
-    from sapefl_crypto import safe_file
+    from sapefl_crypto.keys import safe_file
     from sapefl_crypto.secret import Secret
     from secure_sapefl.study.file import signed_text
 

@@ -19,7 +19,7 @@ from typing import Any, Final
 
 from sapefl_crypto import Parameters
 from sapefl_crypto.errors import FrameRejected
-from sapefl_crypto.identity import SiteIdentity
+from sapefl_crypto.keys.identity import SiteIdentity
 from secure_sapefl.coordinator.standing import HERE, SILENT, UNHEARD, ClosedRound, Node, OpenRound, Standing
 from secure_sapefl.coordinator.state import ServerState
 from secure_sapefl.coordinator.verdicts import Verdicts

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from sapefl_crypto.custody import identity_from
-from sapefl_crypto.keyfile import Kind, read_key
+from sapefl_crypto.keys.custody import identity_from
+from sapefl_crypto.keys.keyfile import Kind, read_key
 from sapefl_crypto.secret import Secret
 from secure_sapefl.coordinator.coordinator import Coordinator
 from secure_sapefl.coordinator.door import Door, largest_answer

@@ -14,7 +14,7 @@ from typing import Final
 from torch import Tensor
 
 from sapefl_crypto.errors import AggregateRejected, CryptoError, FrameRejected
-from sapefl_crypto.identity import SiteIdentity
+from sapefl_crypto.keys.identity import SiteIdentity
 from secure_sapefl.protocol.messages import Invitation, Refusal, RoundOutcome, RoundUpload
 from secure_sapefl.site.diary import Diary, Ledger
 from secure_sapefl.site.invitations import late_not_as_drawn, not_as_drawn

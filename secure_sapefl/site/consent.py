@@ -11,8 +11,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from sapefl_crypto.errors import FrameRejected
-from sapefl_crypto.identity import SiteIdentity
-from sapefl_crypto.signing import sign_document, verify_document
+from sapefl_crypto.keys.identity import SiteIdentity
+from sapefl_crypto.keys.signing import sign_document, verify_document
 from secure_sapefl.config import Settings
 from secure_sapefl.errors import BadInput, HomeRejected, StudyRejected
 from secure_sapefl.site.home import SiteHome

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Final
 
 import tomli_w
 
-from sapefl_crypto.custody import identity_from, identity_record, open_copy, require_fingerprint
-from sapefl_crypto.identity import SiteIdentity, SitePublicKeys
-from sapefl_crypto.keyfile import KeyRecord, Kind, inspect_key, read_key, write_key
+from sapefl_crypto.keys.custody import identity_from, identity_record, open_copy, require_fingerprint
+from sapefl_crypto.keys.identity import SiteIdentity, SitePublicKeys
+from sapefl_crypto.keys.keyfile import KeyRecord, Kind, inspect_key, read_key, write_key
 from sapefl_crypto.secret import Secret
 from secure_sapefl.config import Settings, read_toml
 from secure_sapefl.errors import HomeRejected

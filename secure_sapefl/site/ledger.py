@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Self
 
-from sapefl_crypto.identity import SiteIdentity, SitePublicKeys
+from sapefl_crypto.keys.identity import SiteIdentity, SitePublicKeys
 from secure_sapefl.site.ledger_lines import FIRST, Entry, Event, LedgerFormat, Lines, fields_of
 from secure_sapefl.storage.chain import Head
 from secure_sapefl.storage.chained_log import ChainedLog, head_path, read_log

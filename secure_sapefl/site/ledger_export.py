@@ -8,7 +8,7 @@ from typing import Final
 
 from markupsafe import Markup
 
-from sapefl_crypto.identity import SitePublicKeys
+from sapefl_crypto.keys.identity import SitePublicKeys
 from secure_sapefl.site.ledger_lines import Entry, Lines
 from secure_sapefl.study.templating import template
 

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any, Final, Literal, get_args
 
 from sapefl_crypto.errors import FrameRejected
-from sapefl_crypto.identity import SiteIdentity, SitePublicKeys
-from sapefl_crypto.signing import sign_document, verify_document
+from sapefl_crypto.keys.identity import SiteIdentity, SitePublicKeys
+from sapefl_crypto.keys.signing import sign_document, verify_document
 from secure_sapefl.errors import BadInput, LedgerRejected
 from secure_sapefl.storage.chain import Head, Link, canonical, read_link
 from secure_sapefl.storage.chained_log import damaged

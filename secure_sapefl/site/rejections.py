@@ -12,7 +12,7 @@ from typing import Final
 
 from sapefl_crypto import Aggregate
 from sapefl_crypto.errors import AggregateRejected, FrameRejected
-from sapefl_crypto.identity import SiteIdentity
+from sapefl_crypto.keys.identity import SiteIdentity
 from secure_sapefl.plain_text import sentence
 from secure_sapefl.protocol.messages import RoundOutcome, SiteId
 from secure_sapefl.site.judged_sums import JudgedSum, JudgedSums

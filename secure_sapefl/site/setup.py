@@ -3,8 +3,8 @@
 import shutil
 from pathlib import Path
 
-from sapefl_crypto.custody import identity_from, open_copy, require_fingerprint
-from sapefl_crypto.keyfile import KeyRecord, Kind, read_key
+from sapefl_crypto.keys.custody import identity_from, open_copy, require_fingerprint
+from sapefl_crypto.keys.keyfile import KeyRecord, Kind, read_key
 from sapefl_crypto.secret import Secret
 from secure_sapefl.errors import BadInput
 from secure_sapefl.site.home import SiteHome

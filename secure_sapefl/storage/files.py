@@ -1,6 +1,6 @@
 """Files that appear whole or not at all, private or ordinary, and folders nobody else may enter.
 
-`sapefl_crypto.safe_file` does the writing: a neighbour, synced, that takes the name at the end.
+`sapefl_crypto.keys.safe_file` does the writing: a neighbour, synced, that takes the name at the end.
 """
 
 import os
@@ -10,9 +10,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
-from sapefl_crypto import safe_file
 from sapefl_crypto.errors import KeyRejected
-from sapefl_crypto.safe_file import replacing as replacing
+from sapefl_crypto.keys import safe_file
+from sapefl_crypto.keys.safe_file import replacing as replacing
 from sapefl_crypto.secret import Secret
 from secure_sapefl.errors import HomeRejected, OutputFailed
 

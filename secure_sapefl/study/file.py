@@ -18,8 +18,8 @@ from pydantic import Field, field_validator, model_validator
 
 from sapefl_crypto.binding import bind
 from sapefl_crypto.errors import FrameRejected
-from sapefl_crypto.identity import SiteIdentity, SitePublicKeys
-from sapefl_crypto.signing import sign_document, verify_document
+from sapefl_crypto.keys.identity import SiteIdentity, SitePublicKeys
+from sapefl_crypto.keys.signing import sign_document, verify_document
 from secure_sapefl import __version__
 from secure_sapefl.config import Config, Plan, read_toml
 from secure_sapefl.errors import BadInput, StudyRejected
@@ -78,7 +78,7 @@ class StudyFile(StudySettings):
 
     @property
     def keys_by_name(self) -> dict[SiteId, SitePublicKeys]:
-        """As `sapefl_crypto.signing.verify_signer` takes it."""
+        """As `sapefl_crypto.keys.signing.verify_signer` takes it."""
         return {keys.name: keys for keys in self.sites_keys}
 
     @property

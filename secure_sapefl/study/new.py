@@ -5,7 +5,7 @@ import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from sapefl_crypto.identity import SitePublicKeys
+from sapefl_crypto.keys.identity import SitePublicKeys
 from secure_sapefl.algorithms.registry import configured
 from secure_sapefl.errors import BadInput, StudyRejected
 from secure_sapefl.privacy.errors import PrivacyWarning

@@ -8,7 +8,7 @@ from typing import Annotated, Final
 from pydantic import AfterValidator
 
 from sapefl_crypto.errors import KeyRejected
-from sapefl_crypto.identity import SitePublicKeys
+from sapefl_crypto.keys.identity import SitePublicKeys
 from secure_sapefl.errors import StudyRejected
 
 SMALLEST_ROSTER: Final = 2

@@ -8,7 +8,7 @@ import pwd
 from dataclasses import dataclass
 from pathlib import Path
 
-from sapefl_crypto.certificates import make_node_key
+from sapefl_crypto.keys.certificates import make_node_key
 from secure_sapefl.errors import BadInput, OutputFailed
 from secure_sapefl.transport.flower import Child, Tls, free_port, supernode_command
 

@@ -1,7 +1,7 @@
 """A site's signed word that a round's sum was not what the server claims, for the other sites to read too.
 
 0   4    round, big endian
-4   …    a signed frame (sapefl_crypto.signing) around SHA-256 of the sum as this site was given it
+4   …    a signed frame (sapefl_crypto.keys.signing) around SHA-256 of the sum as this site was given it
 """
 
 import hashlib
@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from sapefl_crypto.errors import FrameRejected
-from sapefl_crypto.identity import SiteIdentity
-from sapefl_crypto.signing import Roster, sign_frame, verify_signer
+from sapefl_crypto.keys.identity import SiteIdentity
+from sapefl_crypto.keys.signing import Roster, sign_frame, verify_signer
 from secure_sapefl.protocol.messages import SiteId
 
 LARGEST_REPORT: Final = 512  # bytes

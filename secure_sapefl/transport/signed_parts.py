@@ -1,6 +1,6 @@
 """Signed parts: one small signed head and, behind it, the large pieces it names by their SHA-256.
 
-    part 0     round, 4 bytes big endian; then a signed frame (sapefl_crypto.signing) around the head, JSON
+    part 0     round, 4 bytes big endian; then a signed frame (sapefl_crypto.keys.signing) around the head, JSON
     part 1..   the pieces, in the order in which the head names them
 
 The head carries the version of the wire format. It is read before anything else of the head, so that two releases that
@@ -13,8 +13,8 @@ import struct
 from typing import Any, Final
 
 from sapefl_crypto.errors import FrameRejected
-from sapefl_crypto.identity import SiteIdentity
-from sapefl_crypto.signing import Roster, sign_frame, verify_signer
+from sapefl_crypto.keys.identity import SiteIdentity
+from sapefl_crypto.keys.signing import Roster, sign_frame, verify_signer
 from secure_sapefl.plain_text import sentence
 from secure_sapefl.storage.parts import MOST_PARTS, Parts
 

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-from sapefl_crypto.certificates import make_certificates
+from sapefl_crypto.keys.certificates import make_certificates
 from secure_sapefl.errors import BadInput
 from secure_sapefl.storage.files import make_private_folder, write_private
 from secure_sapefl.transport.coordinator_socket import SOCKET_VARIABLE

@@ -17,8 +17,8 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from sapefl_crypto.errors import FrameRejected
-from sapefl_crypto.identity import SiteIdentity, SitePublicKeys
-from sapefl_crypto.signing import Roster
+from sapefl_crypto.keys.identity import SiteIdentity, SitePublicKeys
+from sapefl_crypto.keys.signing import Roster
 from secure_sapefl.plain_text import is_name, sentence
 from secure_sapefl.protocol.messages import Invitation, Refusal, RoundOutcome, RoundUpload, SealedModel, SiteId
 from secure_sapefl.storage.parts import LARGEST, Parts

@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 import typer
 
-from sapefl_crypto import CohortKey, keyfile
-from sapefl_crypto.identity import SitePublicKeys
-from sapefl_crypto.keyfile import Kind, passphrase, read_key
+from sapefl_crypto import CohortKey
+from sapefl_crypto.keys import keyfile
+from sapefl_crypto.keys.identity import SitePublicKeys
+from sapefl_crypto.keys.keyfile import Kind, passphrase, read_key
 from secure_sapefl.cli.app import main
 
 WORDS = "correct horse battery"

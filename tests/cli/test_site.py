@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from sapefl_crypto import keyfile
+from sapefl_crypto.keys import keyfile
 from secure_sapefl.cli.app import main
 from secure_sapefl.site.home import SiteHome
 from secure_sapefl.site.state import SiteState

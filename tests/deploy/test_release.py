@@ -11,8 +11,8 @@ import pytest
 import torch
 
 from sapefl_crypto import CohortKey, SiteIdentity
-from sapefl_crypto.custody import cohort_record, seal_copy
-from sapefl_crypto.keyfile import write_key
+from sapefl_crypto.keys.custody import cohort_record, seal_copy
+from sapefl_crypto.keys.keyfile import write_key
 from sapefl_crypto.secret import Secret
 from secure_sapefl.cli.app import main
 from secure_sapefl.engine.published import PublishedModel

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from sapefl_crypto import CohortKey, KeyRejected, Parameters, SiteIdentity
-from sapefl_crypto.custody import cohort_record, seal_copy
-from sapefl_crypto.keyfile import KeyRecord, write_key
+from sapefl_crypto.keys.custody import cohort_record, seal_copy
+from sapefl_crypto.keys.keyfile import KeyRecord, write_key
 from sapefl_crypto.secret import Secret
 from secure_sapefl.errors import BadInput, HomeRejected
 from secure_sapefl.site.home import SiteHome

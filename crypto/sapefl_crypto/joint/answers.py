@@ -18,16 +18,16 @@ from typing import Final
 from sapefl_crypto.binding import bind
 from sapefl_crypto.errors import FrameRejected
 from sapefl_crypto.frames import encoded_sender, read_sender
-from sapefl_crypto.identity import SiteIdentity
 from sapefl_crypto.joint.aggregate import JointClaim
 from sapefl_crypto.joint.field import PRIME, PRIME_BITS
 from sapefl_crypto.joint.frames import DIGEST_BYTES, SIGNATURE_BYTES
 from sapefl_crypto.joint.occasion import OCCASION_BYTES, JointOccasion, JointRound
 from sapefl_crypto.joint.round_key import CHECKS, SHARED_NUMBERS
 from sapefl_crypto.joint.sealing import Readers, SealingKey, open_from_many, seal_for_many
+from sapefl_crypto.keys.identity import SiteIdentity
+from sapefl_crypto.keys.signing import sign_document, verify_document
 from sapefl_crypto.packing import pack, unpack
 from sapefl_crypto.seal import Coefficients
-from sapefl_crypto.signing import sign_document, verify_document
 
 _MAGIC: Final = b"SPJA"
 _VERSION: Final = 1

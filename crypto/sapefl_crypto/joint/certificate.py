@@ -17,11 +17,11 @@ from typing import Final
 
 from sapefl_crypto.errors import AggregateRejected, FrameRejected
 from sapefl_crypto.frames import encoded_sender, read_sender
-from sapefl_crypto.identity import SiteIdentity
 from sapefl_crypto.joint.aggregate import JointClaim
 from sapefl_crypto.joint.frames import DIGEST_BYTES, SIGNATURE_BYTES
 from sapefl_crypto.joint.occasion import JointRound
-from sapefl_crypto.signing import sign_document, verify_document
+from sapefl_crypto.keys.identity import SiteIdentity
+from sapefl_crypto.keys.signing import sign_document, verify_document
 
 _MAGIC: Final = b"SPJX\x01"
 _COUNT_AT: Final = len(_MAGIC) + DIGEST_BYTES

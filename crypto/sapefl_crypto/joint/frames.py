@@ -31,9 +31,9 @@ from sapefl_crypto.binding import bind
 from sapefl_crypto.claims import quantise_score
 from sapefl_crypto.errors import FrameRejected, ValueRejected
 from sapefl_crypto.frames import NONCE_BYTES, encoded_sender, read_sender
-from sapefl_crypto.identity import SiteIdentity, can_seal
 from sapefl_crypto.joint.occasion import OCCASION_BYTES, JointOccasion, JointRound
-from sapefl_crypto.signing import sign_document, verify_document
+from sapefl_crypto.keys.identity import SiteIdentity, can_seal
+from sapefl_crypto.keys.signing import sign_document, verify_document
 
 DIGEST_BYTES: Final = 32
 SIGNATURE_BYTES: Final = 64

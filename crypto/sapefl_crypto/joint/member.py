@@ -11,7 +11,6 @@ import numpy as np
 
 from sapefl_crypto.binding import bind
 from sapefl_crypto.errors import AggregateRejected, FrameRejected
-from sapefl_crypto.identity import SiteIdentity
 from sapefl_crypto.joint.aggregate import JointClaim
 from sapefl_crypto.joint.answers import sealed_answer
 from sapefl_crypto.joint.certificate import Certificate, sign_claim
@@ -22,6 +21,7 @@ from sapefl_crypto.joint.policy import JointPolicy
 from sapefl_crypto.joint.round_key import CHECKS, SHARED_NUMBERS, share_context
 from sapefl_crypto.joint.sealing import Readers, SealingKey
 from sapefl_crypto.joint.shamir import read_share, wipe
+from sapefl_crypto.keys.identity import SiteIdentity
 from sapefl_crypto.seal import Coefficients
 from sapefl_crypto.secret import Guarded, Secret
 

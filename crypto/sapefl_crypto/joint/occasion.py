@@ -18,9 +18,9 @@ from typing import Final
 
 from sapefl_crypto.binding import bind
 from sapefl_crypto.errors import ValueRejected
-from sapefl_crypto.identity import SitePublicKeys
 from sapefl_crypto.joint.committee import Committee
 from sapefl_crypto.joint.plan import JointPlan
+from sapefl_crypto.keys.identity import SitePublicKeys
 from sapefl_crypto.occasion import MAX_LENGTH
 from sapefl_crypto.secret import Secret
 

@@ -19,7 +19,6 @@ from sapefl_crypto.claims import quantise_score
 from sapefl_crypto.derivation import ROOT_BYTES
 from sapefl_crypto.errors import KeyRejected, ValueRejected
 from sapefl_crypto.gaussian import normals
-from sapefl_crypto.identity import SiteIdentity
 from sapefl_crypto.joint.field import RING_DEGREE, Integers, added, negated, uniform, with_signed
 from sapefl_crypto.joint.frames import Manifest, digest, nonce_of
 from sapefl_crypto.joint.occasion import JointRound
@@ -27,6 +26,7 @@ from sapefl_crypto.joint.ring import GROUP, Multiplier
 from sapefl_crypto.joint.sealing import Readers, seal
 from sapefl_crypto.joint.shamir import DealtShares, wipe
 from sapefl_crypto.joint.tags import TagRoot
+from sapefl_crypto.keys.identity import SiteIdentity
 from sapefl_crypto.packing import bounded, pack
 from sapefl_crypto.seal import Coefficients
 from sapefl_crypto.secret import Guarded, Secret

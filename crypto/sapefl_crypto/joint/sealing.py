@@ -28,10 +28,10 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from sapefl_crypto.binding import bind
 from sapefl_crypto.errors import FrameRejected, KeyRejected
 from sapefl_crypto.frames import encoded_sender
-from sapefl_crypto.identity import SUITE, SiteIdentity, SitePublicKeys, can_seal
 from sapefl_crypto.joint.occasion import Moment
+from sapefl_crypto.keys.identity import SUITE, SiteIdentity, SitePublicKeys, can_seal
+from sapefl_crypto.keys.signing import sign_document, verify_document
 from sapefl_crypto.secret import Guarded, Secret
-from sapefl_crypto.signing import sign_document, verify_document
 
 PUBLIC_BYTES: Final = 32
 _SIGNATURE_BYTES: Final = 64

@@ -132,8 +132,8 @@ def test_the_serverapp_loads_nothing_that_knows_a_key_a_study_or_the_coordinator
 import sys
 import secure_sapefl.transport.server_app
 kept = ("torch", "tenseal", "opacus", "secure_sapefl.coordinator", "secure_sapefl.study", "secure_sapefl.protocol",
-        "secure_sapefl.transport.wire", "sapefl_crypto.cohort", "sapefl_crypto.identity", "sapefl_crypto.keyfile",
-        "sapefl_crypto.signing")
+        "secure_sapefl.transport.wire", "sapefl_crypto.cohort", "sapefl_crypto.keys.identity",
+        "sapefl_crypto.keys.keyfile", "sapefl_crypto.keys.signing")
 found = [name for name in sys.modules if name.startswith(kept)]
 sys.exit(str(found) if found else 0)
 """

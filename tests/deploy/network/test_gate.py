@@ -13,7 +13,7 @@ import pytest
 from flwr.superlink.routers.control import router as control_router
 from flwr.superlink.routers.fleet.router import router as fleet_router
 
-from sapefl_crypto.certificates import make_certificates
+from sapefl_crypto.keys.certificates import make_certificates
 from secure_sapefl.transport.flower import Child, wait_for_port
 from secure_sapefl.transport.gate import FLEET_CALLS, LARGEST_BODY, Gate
 from secure_sapefl.transport.superlink import listening

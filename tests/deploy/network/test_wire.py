@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sapefl_crypto import FrameRejected, SiteIdentity
-from sapefl_crypto.signing import sign_frame
+from sapefl_crypto.keys.signing import sign_frame
 from secure_sapefl.plain_text import LONGEST_SENTENCE
 from secure_sapefl.protocol.messages import Invitation, Refusal, RoundOutcome, RoundUpload, SealedModel
 from secure_sapefl.storage import parts as packing

@@ -15,9 +15,9 @@ import numpy as np
 import pytest
 
 from sapefl_crypto import CohortKey, Parameters, SiteIdentity
-from sapefl_crypto.certificates import make_certificates, make_node_key
-from sapefl_crypto.custody import cohort_record, identity_record, seal_copy
-from sapefl_crypto.keyfile import write_key
+from sapefl_crypto.keys.certificates import make_certificates, make_node_key
+from sapefl_crypto.keys.custody import cohort_record, identity_record, seal_copy
+from sapefl_crypto.keys.keyfile import write_key
 from sapefl_crypto.secret import Secret
 from secure_sapefl.privacy.ledger_file import FileStore
 from secure_sapefl.site.consent import approve

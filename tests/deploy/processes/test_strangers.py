@@ -17,7 +17,7 @@ import pytest
 
 import secure_sapefl
 from sapefl_crypto import SiteIdentity
-from sapefl_crypto.certificates import make_node_key
+from sapefl_crypto.keys.certificates import make_node_key
 from secure_sapefl.storage.parts import Parts
 from secure_sapefl.transport.agent_socket import AgentSocket
 from secure_sapefl.transport.flower import Child, Tls, environment, free_port, supernode_command

@@ -23,7 +23,7 @@ from flwr.supercore.control.control_http_client import ControlHttpClient
 from flwr.supercore.runtime import RuntimeHttpClient
 from flwr.supernode.node_auth_http_interceptor import NodeAuthHttpInterceptor
 
-from sapefl_crypto.keyfile import Kind, read_key, write_key
+from sapefl_crypto.keys.keyfile import Kind, read_key, write_key
 from sapefl_crypto.secret import Secret
 from secure_sapefl.transport.flower import Tls, environment, write_bundle
 from secure_sapefl.transport.relay import RelayUser
@@ -60,8 +60,8 @@ def opened(files):
 
 
 def key():
-    from sapefl_crypto.custody import identity_from
-    from sapefl_crypto.keyfile import Kind, read_key
+    from sapefl_crypto.keys.custody import identity_from
+    from sapefl_crypto.keys.keyfile import Kind, read_key
     from sapefl_crypto.secret import Secret
     words = Secret(os.environ["SAPEFL_SERVER_PASSPHRASE"].encode())
     return identity_from(read_key(Path(os.environ["SAPEFL_SERVER_KEY"]), Kind.SITE_IDENTITY, passphrase=words))

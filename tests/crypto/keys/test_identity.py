@@ -17,7 +17,7 @@ from rich.pretty import pretty_repr
 from rich.traceback import Traceback
 
 from sapefl_crypto.errors import KeyRejected
-from sapefl_crypto.identity import SiteIdentity, SitePublicKeys
+from sapefl_crypto.keys.identity import SiteIdentity, SitePublicKeys
 from sapefl_crypto.secret import Secret
 
 SITE = SiteIdentity.from_secret(b"SPID\x01" + bytes(range(32)) + bytes(range(32, 64)) + b"hospital-a")

@@ -4,7 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from sapefl_crypto.custody import (
+from sapefl_crypto.errors import KeyRejected
+from sapefl_crypto.keys.custody import (
     cohort_record,
     identity_from,
     identity_record,
@@ -12,9 +13,8 @@ from sapefl_crypto.custody import (
     require_fingerprint,
     seal_copy,
 )
-from sapefl_crypto.errors import KeyRejected
-from sapefl_crypto.identity import SiteIdentity
-from sapefl_crypto.keyfile import Kind
+from sapefl_crypto.keys.identity import SiteIdentity
+from sapefl_crypto.keys.keyfile import Kind
 from sapefl_crypto.secret import Secret
 
 SITE, OTHER = SiteIdentity.generate("a"), SiteIdentity.generate("b")

@@ -32,9 +32,9 @@ from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from cryptography.hazmat.primitives.kdf.scrypt import Scrypt
 
-from sapefl_crypto import safe_file
 from sapefl_crypto.binding import bind
 from sapefl_crypto.errors import KeyRejected, ValueRejected
+from sapefl_crypto.keys import safe_file
 from sapefl_crypto.secret import Secret
 
 _FORMAT: Final = "sapefl-key-v1"

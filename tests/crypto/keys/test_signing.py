@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sapefl_crypto.errors import FrameRejected
-from sapefl_crypto.identity import SiteIdentity, SitePublicKeys
-from sapefl_crypto.signing import (
+from sapefl_crypto.keys.identity import SiteIdentity, SitePublicKeys
+from sapefl_crypto.keys.signing import (
     VerifiedFrame,
     sign_document,
     sign_frame,

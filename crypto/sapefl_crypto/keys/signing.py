@@ -24,7 +24,7 @@ from cryptography.exceptions import InvalidSignature
 
 from sapefl_crypto.binding import bind
 from sapefl_crypto.errors import FrameRejected
-from sapefl_crypto.identity import SiteIdentity, SitePublicKeys
+from sapefl_crypto.keys.identity import SiteIdentity, SitePublicKeys
 
 _MAGIC: Final = b"SPSF"
 _VERSION: Final = 1

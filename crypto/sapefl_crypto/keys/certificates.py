@@ -16,7 +16,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
-from sapefl_crypto import safe_file
+from sapefl_crypto.keys import safe_file
 from sapefl_crypto.secret import Secret
 
 _EARLIER: Final = datetime.timedelta(hours=1)  # clocks differ

@@ -10,8 +10,8 @@ import pytest
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from sapefl_crypto.certificates import CertificateFiles, make_certificates, make_node_key
 from sapefl_crypto.errors import KeyRejected
+from sapefl_crypto.keys.certificates import CertificateFiles, make_certificates, make_node_key
 
 
 def handshake(files: CertificateFiles, ca: Path, name: str) -> str | None:

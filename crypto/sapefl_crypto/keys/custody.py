@@ -9,8 +9,8 @@ from typing import Final
 
 from sapefl_crypto.binding import bind
 from sapefl_crypto.errors import KeyRejected
-from sapefl_crypto.identity import SiteIdentity, SitePublicKeys, fingerprint
-from sapefl_crypto.keyfile import About, KeyRecord, Kind, canonical
+from sapefl_crypto.keys.identity import SiteIdentity, SitePublicKeys, fingerprint
+from sapefl_crypto.keys.keyfile import About, KeyRecord, Kind, canonical
 from sapefl_crypto.secret import Secret
 
 _RECIPIENT: Final = "site"
