@@ -164,7 +164,10 @@ class Child:
                     extra_groups=None if self.user is None else (),
                 )
         except OSError as error:
-            raise OutputFailed(f"{self.command[0]} cannot be started: {error.strerror}. Is Flower installed?") from None
+            whose = "" if self.user is None else ", where the relay's user may run it"
+            raise OutputFailed(
+                f"{self.command[0]} cannot be started: {error.strerror}. Is Flower installed{whose}?"
+            ) from None
         self._started = time.monotonic()
 
     def keep_running(self) -> bool:

@@ -8,12 +8,14 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+import secure_sapefl
 from sapefl_crypto import CohortKey, Parameters, SiteIdentity
 from sapefl_crypto.keys.certificates import make_certificates, make_node_key
 from sapefl_crypto.keys.custody import cohort_record, identity_record, seal_copy
@@ -29,6 +31,7 @@ from secure_sapefl.site.state import SiteState
 from secure_sapefl.study.file import StudyFile, signed_text
 from secure_sapefl.transport.flower import Child, free_port
 
+ROOT = Path(secure_sapefl.__file__).parents[1]
 FEATURES = 4
 PATIENCE = 900.0  # seconds until a test gives up on a study that does not move; no test measures time
 
@@ -212,6 +215,36 @@ def loose_policy() -> str:
         .replace("1e-5", "1e-3")
         .replace("min_cohort = 3", "min_cohort = 2")
     )
+
+
+PROGRAMS = ("flower-superlink", "flower-supernode", "flower-superexec", "flwr", "flwr-serverapp", "flwr-clientapp")
+
+
+@pytest.fixture
+def anybody() -> Callable[[Path], tuple[str, dict[str, str]]]:
+    """``anybody(folder)``: a Python of this version that `nobody` may run, for ours may lie in a folder that is closed
+    to others; and the environment in which Flower's programs, put into ``folder``, are run by it with our packages."""
+
+    def find(folder: Path) -> tuple[str, dict[str, str]]:
+        for python in (sys.executable, f"/usr/bin/python{sys.version_info.major}.{sys.version_info.minor}"):
+            try:
+                subprocess.run([python, "-c", ""], user="nobody", group="nogroup", extra_groups=[], check=True)
+            except (OSError, subprocess.CalledProcessError):
+                continue
+            return python, _programs(python, folder)
+        pytest.skip("the user 'nobody' cannot run any Python of this version here")
+
+    return find
+
+
+def _programs(python: str, folder: Path) -> dict[str, str]:
+    for name in PROGRAMS:
+        (entry,) = (e for e in entry_points(group="console_scripts") if e.name == name)
+        module, _, function = entry.value.partition(":")
+        (folder / name).write_text(f"#!{python}\nimport sys\nfrom {module} import {function}\nsys.exit({function}())\n")
+        (folder / name).chmod(0o755)
+    paths = [path for path in sys.path if path and not path.startswith(sys.base_prefix)]
+    return {"PATH": f"{folder}:{os.environ['PATH']}", "PYTHONPATH": os.pathsep.join([str(ROOT), *paths])}
 
 
 Deploy = Callable[..., Deployment]

@@ -9,6 +9,7 @@ import json
 import os
 import shutil
 import subprocess
+import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -30,6 +31,7 @@ from secure_sapefl.transport.relay import RelayUser
 
 pytestmark = pytest.mark.slow
 Small = Callable[..., Any]
+Anybody = Callable[[Path], tuple[str, dict[str, str]]]
 WORDS = "correct horse of the coordinator"
 
 EVIL = '''
@@ -186,15 +188,15 @@ def knock(study: Any, site: str, address: str, ca: Path) -> dict[str, int]:
     return said
 
 
-def begun(small: Small, outside: Path, *more: str) -> Any:
+def begun(small: Small, *more: str, python: str = sys.executable, programs: dict[str, str] | None = None) -> Any:
     """The documented set-up: an exposed port, TLS, admitted relays, a passphrase. One site has yet to come, so that the
     study is open for as long as somebody attacks it."""
     study = small(rounds=2, round_deadline=3600.0)
     key = study.folder / "coordinator.key"
     write_key(key, read_key(key, Kind.SITE_IDENTITY), passphrase=Secret(WORDS.encode()), replace=True)
-    study.more_environment = {"SAPEFL_PASSPHRASE": WORDS}
+    study.python, study.more_environment = python, {"SAPEFL_PASSPHRASE": WORDS, **(programs or {})}
     study.start_server("--listen", f"0.0.0.0:{study.port}", *more)
-    study.more_environment = {}
+    study.python, study.more_environment = sys.executable, {}
     for site in ("north", "east"):
         study.start_site(site)
     study.wait_for(lambda: study.sent("north") == study.sent("east") == [0])
@@ -207,7 +209,7 @@ def report_of(study: Any, out: Path) -> dict[str, Any]:
 
 
 def test_a_hospital_that_submits_a_run_takes_nothing_over(small: Small, outside: Path) -> None:
-    study = begun(small, outside)
+    study = begun(small)
     out, ca = outside / "remote", study.folder / "tls" / "ca.pem"
     done = submitted(study, outside, f"127.0.0.1:{study.port}", ca, out)
     assert done.returncode != 0, f"executed as the coordinator: {report_of(study, out)}"
@@ -227,15 +229,16 @@ def test_a_hospital_that_submits_a_run_takes_nothing_over(small: Small, outside:
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can start Flower's programs as another user")
-def test_foreign_code_in_the_serverapps_place_gains_nothing(small: Small, outside: Path) -> None:
+def test_foreign_code_in_the_serverapps_place_gains_nothing(small: Small, anybody: Anybody, outside: Path) -> None:
     """The worst case: somebody on the server's machine has got hold of Flower's own secret and has a foreign app
     executed as our ServerApp is, by the same user and with the same environment."""
     user, near = RelayUser.named("nobody"), outside / "server.run"
-    study = begun(small, outside, "--relay-user", "nobody", "--run", str(near))
+    python, programs = anybody(outside)
+    study = begun(small, "--relay-user", "nobody", "--run", str(near), python=python, programs=programs)
     (outside / "home").mkdir()
     user.give(outside / "home")
     told = {"SAPEFL_COORDINATOR_SOCKET": str(near / "agent.sock")}
-    executor = study.superexec(near, outside / "home", extra=told, user=user.uid, group=user.gid)
+    executor = study.superexec(near, outside / "home", extra={**programs, **told}, user=user.uid, group=user.gid)
     executor.start()
     try:
         done = submitted(study, outside, study.superlink(), near / "tls" / "ca.pem", outside / "inside")
