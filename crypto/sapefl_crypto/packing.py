@@ -4,6 +4,8 @@ A chunk of N real places is [data | tags]; places j and j + N/2 share the comple
 halves apart. On the wire a 60-bit number takes 7.5 bytes instead of SEAL's 8.
 """
 
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 
@@ -16,11 +18,11 @@ Chunks = npt.NDArray[np.float64]
 
 def checked(vector: npt.ArrayLike, params: Parameters) -> npt.NDArray[np.float64]:
     """The vector on the plan's grid, as float64."""
-    return params.on_grid(bounded(vector, params.max_abs_value))
+    return params.on_grid(bounded(vector, params.max_abs_value).astype(np.float64))
 
 
-def bounded(vector: npt.ArrayLike, max_abs_value: float) -> npt.NDArray[np.float64]:
-    """The vector as float64, or `ValueRejected`: what does not fit is refused before encryption, never clipped."""
+def bounded(vector: npt.ArrayLike, max_abs_value: float) -> npt.NDArray[np.floating[Any]]:
+    """The vector, or `ValueRejected`: what does not fit is refused before encryption, never clipped."""
     values = np.asarray(vector)
     if values.ndim != 1 or values.size == 0 or values.dtype.kind != "f":
         raise ValueRejected(f"Expected a flat, non-empty vector of floats, got {values.dtype} of shape {values.shape}.")
@@ -30,7 +32,7 @@ def bounded(vector: npt.ArrayLike, max_abs_value: float) -> npt.NDArray[np.float
             f"The vector reaches {peak:g}; this cohort's parameters allow values up to ±{max_abs_value:g}. "
             "Clip or scale the update deliberately, or plan Parameters with a larger max_abs_value."
         )
-    return values.astype(np.float64)
+    return values
 
 
 def to_chunks(values: npt.NDArray[np.float64], params: Parameters) -> Chunks:

@@ -9,7 +9,6 @@ from collections.abc import Collection
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
 from sapefl_crypto.claims import Claim, ClaimedPart
 from sapefl_crypto.errors import FrameRejected
@@ -17,14 +16,12 @@ from sapefl_crypto.joint.aggregate import JointAggregate, JointClaim
 from sapefl_crypto.joint.field import RING_DEGREE, reduced
 from sapefl_crypto.joint.frames import parse_frame
 from sapefl_crypto.joint.occasion import JointRound
-from sapefl_crypto.packing import pack
+from sapefl_crypto.joint.rows import BLOCK, HALF, ROW_BYTES, Planes, blocks, pack_rows, planes, rows_of
 from sapefl_crypto.seal import Coefficients
 
-_HALF: Final = RING_DEGREE // 2
-_PLANES: Final = (8 * _HALF, 12 * _HALF, 14 * _HALF)  # where packed numbers change from 8 to 4, 2 and 1 bytes
 _FIRST_SHIFT: Final = 30  # how the first half of a chunk's numbers is cut into two limbs,
-_SECOND_SHIFT: Final = 36  # and the second half, as `packing.pack` leaves them
-_ROWS: Final = 8  # chunks at a time: what they need stays in the processor's cache
+_SECOND_SHIFT: Final = 36  # and the second half, as it lies packed
+_LIMB: Final = np.uint64(2**_FIRST_SHIFT - 1)
 
 
 class LimbSum:
@@ -33,36 +30,37 @@ class LimbSum:
     def __init__(self, chunks: int) -> None:
         self._low = np.zeros((chunks, RING_DEGREE), np.uint64)
         self._high = np.zeros((chunks, RING_DEGREE), np.uint64)
+        self._scratch = np.empty((2, BLOCK, HALF), np.uint64)
 
     def fold(self, payload: bytes | memoryview, weight: int) -> None:
-        packed = np.frombuffer(payload, np.uint8).reshape(len(self._low), -1)
-        for start in range(0, len(packed), _ROWS):
-            rows = slice(start, start + _ROWS)
-            self._fold_rows(packed[rows], self._low[rows], self._high[rows], np.uint64(weight))
+        packed = rows_of(payload)
+        for rows in blocks(len(packed)):
+            self._fold_rows(planes(packed[rows]), self._low[rows], self._high[rows], np.uint64(weight))
 
-    def _fold_rows(
-        self, packed: npt.NDArray[np.uint8], low: Coefficients, high: Coefficients, weight: np.uint64
-    ) -> None:
-        words, fours, twos, ones = np.split(packed, _PLANES, axis=1)
-        word = words.view("<u8")
-        _add(low[:, :_HALF], word & np.uint64(2**_FIRST_SHIFT - 1), weight)
-        upper = word >> np.uint64(_FIRST_SHIFT)
-        last_bits = upper >> np.uint64(30)
-        upper &= np.uint64(2**30 - 1)
-        _add(high[:, :_HALF], upper, weight)
-        lower = np.left_shift(fours.view("<u4"), 4, dtype=np.uint64)
-        lower |= last_bits
-        _add(low[:, _HALF:], lower, weight)
-        rest = np.left_shift(ones, 16, dtype=np.uint32)
-        rest |= twos.view("<u2")
-        _add(high[:, _HALF:], rest.astype(np.uint64), weight)
+    def _fold_rows(self, given: Planes, low: Coefficients, high: Coefficients, weight: np.uint64) -> None:
+        limb, last_bits = self._scratch[:, : len(low)]
+        np.bitwise_and(given.words, _LIMB, out=limb)
+        _add(low[:, :HALF], limb, weight)
+        np.right_shift(given.words, np.uint64(_FIRST_SHIFT), out=limb)
+        np.right_shift(limb, np.uint64(_FIRST_SHIFT), out=last_bits)
+        limb &= _LIMB
+        _add(high[:, :HALF], limb, weight)
+        np.left_shift(given.fours, 4, out=limb, dtype=np.uint64)
+        limb |= last_bits
+        _add(low[:, HALF:], limb, weight)
+        np.left_shift(given.ones, 16, out=limb, dtype=np.uint64)
+        limb |= given.twos
+        _add(high[:, HALF:], limb, weight)
 
     def payload(self) -> bytes:
-        halves = ((slice(0, _HALF), _FIRST_SHIFT), (slice(_HALF, None), _SECOND_SHIFT))
-        return b"".join(
-            pack(np.concatenate([reduced(high[half], low[half], shift) for half, shift in halves]))
-            for low, high in zip(self._low, self._high, strict=True)
-        )
+        packed = np.empty((len(self._low), ROW_BYTES), np.uint8)
+        for rows in blocks(len(packed)):
+            pack_rows(self._reduced(self._low[rows], self._high[rows]), packed[rows])
+        return packed.tobytes()
+
+    def _reduced(self, low: Coefficients, high: Coefficients) -> Coefficients:
+        first = reduced(high[:, :HALF], low[:, :HALF], _FIRST_SHIFT)
+        return np.hstack((first, reduced(high[:, HALF:], low[:, HALF:], _SECOND_SHIFT)))
 
 
 def _add(total: Coefficients, numbers: Coefficients, weight: np.uint64) -> None:

@@ -4,7 +4,7 @@ q lies just below 2^60, so what passes 2^60 folds back by a small factor: 2^60 =
 numbers do not fit a machine word; they are made from limbs whose products and sums do.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 import numpy as np
@@ -24,7 +24,9 @@ FOLD: Final = 2**PRIME_BITS - PRIME  # 16383
 _HALF: Final = PRIME_BITS // 2
 _Q: Final = np.uint64(PRIME)
 _SIXTY_BITS: Final = np.uint64(2**PRIME_BITS - 1)
-_LIMB_BITS: Final = 20  # 2^20 · 2^20 · 4096 terms stay below 2^53, where float64 counts exactly
+_LEFT_BITS: Final = 21
+_RIGHT_BITS: Final = 20  # 2^21 · 2^20 · 4096 terms stay below 2^53, where float64 counts exactly
+_BLOCK: Final = 16  # vectors at a time: what they need stays in the processor's cache
 
 
 def reduced(high: Coefficients, low: Coefficients, shift: int) -> Coefficients:
@@ -91,24 +93,35 @@ class Functionals:
 
     def __init__(self, rows: Coefficients) -> None:
         self._count = len(rows)
-        self._limbs: Reals = np.vstack(_limbs(rows.view(np.int64), PRIME_BITS)).T
+        digits = [rows >> np.uint64(place) & np.uint64(2**_RIGHT_BITS - 1) for place in range(0, 60, _RIGHT_BITS)]
+        self._limbs: Reals = np.ascontiguousarray(np.vstack(digits).T.astype(np.float64))
 
     def __call__(self, vectors: Integers) -> Coefficients:
         """<row, vector> modulo q for each of [m, n] whole numbers below 2^60 in size: [m, rows]."""
-        bits = int(np.abs(vectors).max(initial=0)).bit_length()
-        total = np.zeros((len(vectors), self._count), np.uint64)
-        for place, limb in enumerate(_limbs(vectors, bits)):
-            sums = (limb @ self._limbs).astype(np.int64).reshape(len(vectors), -1, self._count)
-            for other in range(sums.shape[1]):
-                total = added(total, times(modulo(sums[:, other]), 1 << _LIMB_BITS * (place + other)))
-        return total
+        largest = max(int(vectors.max(initial=0)), -int(vectors.min(initial=0)))
+        places = range(0, max(1, largest.bit_length()), _LEFT_BITS)
+        sums = [np.empty((len(vectors), self._limbs.shape[1])) for _ in places]
+        for start in range(0, len(vectors), _BLOCK):
+            block = slice(start, start + _BLOCK)
+            for place, into in zip(places, sums, strict=True):
+                np.matmul(_digit(vectors[block], place, last=place == places[-1]), self._limbs, out=into[block])
+        return self._combined(places, sums)
+
+    def _combined(self, places: Sequence[int], sums: Sequence[Reals]) -> Coefficients:
+        """Σ 2^(left place + right place) · sum, modulo q."""
+        return combined(
+            (modulo(part.astype(np.int64)), 1 << left + right * _RIGHT_BITS)
+            for left, whole in zip(places, sums, strict=True)
+            for right, part in enumerate(np.split(whole, whole.shape[1] // self._count, axis=1))
+        )
 
 
-def _limbs(numbers: Integers, bits: int) -> list[Reals]:
-    """Digits to the base 2^20 as float64; the last one carries the sign."""
-    count = max(1, -(-bits // _LIMB_BITS))
-    digits = [numbers >> _LIMB_BITS * place for place in range(count)]
-    return [(d & 2**_LIMB_BITS - 1 if place < count - 1 else d).astype(np.float64) for place, d in enumerate(digits)]
+def _digit(numbers: Integers, place: int, *, last: bool) -> Reals:
+    """The digit at ``place`` to the base 2^21; the last one carries the sign."""
+    digit = numbers >> place
+    if not last:
+        digit &= 2**_LEFT_BITS - 1
+    return digit.astype(np.float64)
 
 
 def uniform(key: Secret, block: int, count: int) -> Coefficients:

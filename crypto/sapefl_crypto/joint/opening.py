@@ -22,9 +22,9 @@ from sapefl_crypto.joint.occasion import JointRound
 from sapefl_crypto.joint.policy import JointPolicy
 from sapefl_crypto.joint.recombining import SumKey, recombine
 from sapefl_crypto.joint.ring import Multiplier
+from sapefl_crypto.joint.rows import blocks, rows_of, unpack_rows
 from sapefl_crypto.joint.sealing import SealingKey
 from sapefl_crypto.joint.tags import IntegerTags, TagRoot
-from sapefl_crypto.packing import unpack
 from sapefl_crypto.parameters import TAGS
 from sapefl_crypto.seal import Coefficients
 
@@ -66,24 +66,44 @@ def open_mean(
 def mean_under(about: JointRound, aggregate: JointAggregate, key: SumKey, root: TagRoot) -> Vector:
     """The mean under a sum of keys, every chunk checked against its noise bound and its tags."""
     plan, claim = about.plan, aggregate.claimed.claim
+    whole, tags, noise = _whole_numbers(about, aggregate, key)
     tagger = root.tagger(about.occasion, plan.data_slots)
-    offsets = _summed_offsets(about, claim, tagger)
+    off = max(noise, int(tagger.residuals(whole, tags, _summed_offsets(about, claim, tagger)).max()))
     bound = plan.noise(part.weight for part in claim)
-    mean, start = np.empty((about.chunks, plan.data_slots), np.float32), 0
-    for products in _products(about, key):
-        rows = slice(start, start + len(products))
-        places = added(_rows(aggregate.payload, plan.chunk_bytes, rows), products)
-        whole, noise = _rounded(centred(places[:, :-TAGS]), plan.step_bits)
-        off = tagger.residuals(whole, places[:, -TAGS:], offsets[rows])
-        if noise > bound or int(off.max()) > bound:
-            raise AggregateRejected(
-                "tags",
-                f"{about}, chunks from {start}: off by {max(noise, int(off.max())):.1e}, allowed {bound:.1e}. This is "
-                "not the sum the server claims, or not its key; keep the old model and tell the cohort.",
-            )
-        mean[rows] = whole * 2.0**-plan.grid_bits / claim.total
-        start = rows.stop
+    if off > bound:
+        raise AggregateRejected(
+            "tags",
+            f"{about}: off by {off:.1e}, allowed {bound:.1e}. This is not the sum the server claims, or not its key; "
+            "keep the old model and tell the cohort.",
+        )
+    mean = np.empty(whole.shape, np.float32)
+    for rows in blocks(len(whole)):
+        mean[rows] = whole[rows] * 2.0**-plan.grid_bits / claim.total
     return mean.reshape(-1)[: about.length]
+
+
+def _whole_numbers(about: JointRound, aggregate: JointAggregate, key: SumKey) -> tuple[Integers, Coefficients, int]:
+    """Every chunk in whole steps, its tags, and how far any value was from a whole step."""
+    packed, step = rows_of(aggregate.payload), about.plan.step_bits
+    whole = np.empty((about.chunks, about.plan.data_slots), np.int64)
+    tags, noise, start = np.empty((about.chunks, TAGS), np.uint64), 0, 0
+    for products in _products(about, key):
+        for rows in blocks(len(products)):
+            at = slice(start, start + len(products[rows]))
+            places = added(_below_prime(unpack_rows(packed[at])), products[rows])
+            tags[at] = places[:, -TAGS:]
+            noise = max(noise, _round(centred(places[:, :-TAGS]), step, whole[at]))
+            start = at.stop
+    return whole, tags, noise
+
+
+def _round(values: Integers, step_bits: int, into: Integers) -> int:
+    """Values in whole steps, and how far they are from them at most."""
+    half = 1 << step_bits - 1
+    values += half
+    np.right_shift(values, step_bits, out=into)
+    values &= (1 << step_bits) - 1
+    return max(int(values.max()) - half, half - int(values.min()))
 
 
 def _products(about: JointRound, key: SumKey) -> Iterator[Coefficients]:
@@ -109,18 +129,10 @@ def _read(
     return read, refused
 
 
-def _rows(payload: bytes, size: int, rows: slice) -> Coefficients:
-    view = memoryview(payload)
-    numbers = np.stack([unpack(view[row * size : (row + 1) * size]) for row in range(rows.start, rows.stop)])
+def _below_prime(numbers: Coefficients) -> Coefficients:
     if int(numbers.max()) >= PRIME:
         raise AggregateRejected("format", "a number is not below the prime; ask the server to send it again.")
     return numbers
-
-
-def _rounded(values: Integers, step_bits: int) -> tuple[Integers, int]:
-    """Whole steps, and how far the values are from them at most."""
-    whole = values + (1 << step_bits - 1) >> step_bits
-    return whole, int(np.abs(values - (whole << step_bits)).max())
 
 
 def _summed_offsets(about: JointRound, claim: Claim, tagger: IntegerTags) -> Coefficients:

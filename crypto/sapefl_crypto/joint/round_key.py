@@ -22,12 +22,13 @@ from sapefl_crypto.gaussian import normals
 from sapefl_crypto.joint.field import RING_DEGREE, Integers, added, negated, uniform, with_signed
 from sapefl_crypto.joint.frames import Manifest, digest, nonce_of
 from sapefl_crypto.joint.occasion import JointRound
-from sapefl_crypto.joint.ring import GROUP, Multiplier
+from sapefl_crypto.joint.ring import Multiplier
+from sapefl_crypto.joint.rows import BLOCK, ROW_BYTES, Packed, blocks, pack_rows
 from sapefl_crypto.joint.sealing import Readers, seal
 from sapefl_crypto.joint.shamir import DealtShares, wipe
 from sapefl_crypto.joint.tags import TagRoot
 from sapefl_crypto.keys.identity import SiteIdentity
-from sapefl_crypto.packing import bounded, pack
+from sapefl_crypto.packing import bounded
 from sapefl_crypto.seal import Coefficients
 from sapefl_crypto.secret import Guarded, Secret
 
@@ -81,10 +82,10 @@ class RoundKey(Guarded):
         payload = self._payload(self._spend(), numbers, root)
         manifest = Manifest(
             occasion=about.occasion, nonce=self._nonce, score=score, weight=weight, sealing=sealing,
-            payload_digest=digest(payload), sender=self._sender,
+            payload_digest=digest(payload.data), sender=self._sender,
             share_digests=tuple(map(digest, self._shares.values())),
         )  # fmt: skip
-        return Upload(frame=manifest.signed(identity) + payload, shares=self._shares)
+        return Upload(frame=b"".join((manifest.signed(identity), payload.data)), shares=self._shares)
 
     def erase(self) -> None:
         """Forget the key, used or not."""
@@ -101,16 +102,17 @@ class RoundKey(Guarded):
         masks, self._masks = self._masks, None
         return masks
 
-    def _payload(self, masks: Coefficients, numbers: Integers, root: TagRoot) -> bytes:
+    def _payload(self, masks: Coefficients, numbers: Integers, root: TagRoot) -> Packed:
         plan = self._about.plan
         tagger = root.tagger(self._about.occasion, plan.data_slots)
         tags = tagger.tags(numbers, tagger.offsets(self._sender, self._nonce, len(numbers)))
         masks[:, plan.data_slots :] = added(masks[:, plan.data_slots :], tags)
-        for start in range(0, len(masks), GROUP):
-            rows = slice(start, start + GROUP)
+        payload = np.empty((len(masks), ROW_BYTES), np.uint8)
+        for rows in blocks(len(masks)):
             data = masks[rows, : plan.data_slots]
             data[:] = with_signed(data, numbers[rows] << plan.step_bits)
-        return b"".join(map(pack, masks))
+            pack_rows(masks[rows], payload[rows])
+        return payload
 
 
 def fresh_secret() -> Coefficients:
@@ -124,7 +126,10 @@ def whole_numbers(vector: AnyVector, about: JointRound) -> Integers:
     if values.size != about.length:
         raise ValueRejected(f"{about}: {values.size} values, the round is about vectors of {about.length}.")
     numbers = np.zeros((about.chunks, about.plan.data_slots), np.int64)
-    numbers.reshape(-1)[: values.size] = np.rint(values * 2.0**about.plan.grid_bits)
+    flat, size = numbers.reshape(-1), BLOCK * RING_DEGREE
+    for start in range(0, values.size, size):
+        piece = values[start : start + size] * np.float64(2**about.plan.grid_bits)
+        flat[start : start + piece.size] = np.rint(piece, out=piece)
     return numbers
 
 

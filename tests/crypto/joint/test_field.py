@@ -49,6 +49,7 @@ def test_inner_products_are_exact_at_full_length(bound: int) -> None:
     rows = rng.integers(0, PRIME, (3, 4096), np.uint64)
     vectors = rng.integers(-bound + 1, bound, (2, 4096))
     vectors[0, :] = bound - 1  # the largest sums there are
+    vectors[1, :] = -bound + 1
     rows[0, :] = PRIME - 1
     wanted = [
         [sum(int(v) * int(r) for v, r in zip(vector, row, strict=True)) % PRIME for row in rows] for vector in vectors
