@@ -13,7 +13,7 @@ from dataclasses import replace
 from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
-from typing import Any, Final, TypedDict
+from typing import Any, Final, Protocol, TypedDict
 
 import numpy as np
 import numpy.typing as npt
@@ -55,7 +55,7 @@ def run(parameters: int, clients: int, say: Say) -> Report:
     vectors = rng.normal(0, 0.02, (clients, parameters)).astype(np.float32)
     scores = rng.uniform(0.05, 1.0, clients)
     say(f"{clients} clients, {parameters} parameters: encrypting, adding and decrypting both ways")
-    ours, naive = _side_by_side(Recipe(key, vectors, scores), Ordinary(vectors[:REPEATS], scores[:REPEATS]))
+    ours, naive = side_by_side(Recipe(key, vectors, scores), Ordinary(vectors[:REPEATS], scores[:REPEATS]))
     say(f"peak memory of a server with {' and with '.join(map(str, MEMORY_CLIENTS))} clients")
     memory = {str(count): peak_memory(vectors[0], count) for count in MEMORY_CLIENTS}
     say("several processes")
@@ -91,7 +91,7 @@ class Recipe:
         return mean.astype(np.float64)
 
     def exact(self) -> Reals:
-        return _mean(self._vectors, _integer_weights(self._scores, self._key.params.weight_bits))
+        return weighted_mean(self._vectors, integer_weights(self._scores, self._key.params.weight_bits))
 
 
 class Ordinary:
@@ -122,30 +122,41 @@ class Ordinary:
         return mean
 
     def exact(self) -> Reals:
-        return _mean(self._vectors, self._scores)
+        return weighted_mean(self._vectors, self._scores)
 
 
-def _side_by_side(ours: Recipe, naive: Ordinary) -> tuple[Costs, Costs]:
-    ways: tuple[Recipe | Ordinary, ...] = (ours, naive)
-    encrypt, frames = _stage(ways, lambda way, client: way.encrypt(client))
-    add, _ = _stage(ways, lambda way, client: way.add(frames[way][client], client))
+class Way(Protocol):
+    """One way to the weighted mean of vectors that are encrypted on their way."""
+
+    clients: int
+    length: int
+
+    def encrypt(self, client: int) -> Any: ...
+    def add(self, message: Any, client: int) -> None: ...
+    def finish(self) -> Any: ...
+    def decrypt(self, data: Any) -> Reals: ...
+    def exact(self) -> Reals: ...
+
+
+def side_by_side(*ways: Way) -> tuple[Costs, ...]:
+    encrypt, frames = stage(ways, lambda way, client: way.encrypt(client))
+    add, _ = stage(ways, lambda way, client: way.add(frames[way][client], client))
     sums = {way: way.finish() for way in ways}
-    decrypt, means = _stage(ways, lambda way, _: way.decrypt(sums[way]), REPEATS)
-    first, second = (
+    decrypt, means = stage(ways, lambda way, _: way.decrypt(sums[way]), REPEATS)
+    return tuple(
         Costs(
             encrypt_seconds=encrypt[way],
-            upload_bytes_per_parameter=_size(frames[way][0]) / way.length,
+            upload_bytes_per_parameter=size_of(frames[way][0]) / way.length,
             aggregate_seconds_per_client=add[way],
             decrypt_seconds=decrypt[way],
-            download_bytes_per_parameter=_size(sums[way]) / way.length,
+            download_bytes_per_parameter=size_of(sums[way]) / way.length,
             max_error=float(np.abs(means[way][0] - way.exact()).max()),
         )
         for way in ways
     )
-    return first, second
 
 
-def _stage(
+def stage(
     ways: Sequence[Any], work: Callable[[Any, int], Any], rounds: int | None = None
 ) -> tuple[dict[Any, float], dict[Any, list[Any]]]:
     """``work`` for every client of every way, taking turns: the best time of the first REPEATS, and all results."""
@@ -154,7 +165,7 @@ def _stage(
     for index in range(rounds or max(way.clients for way in ways)):
         for way in ways:
             if index < (rounds or way.clients):
-                took, result = _timed(partial(work, way, index), time.process_time)
+                took, result = timed(partial(work, way, index), time.process_time)
                 seconds[way].append(took)
                 results[way].append(result)
     return {way: min(seconds[way][:REPEATS]) for way in ways}, results
@@ -175,10 +186,10 @@ def _peak_of_aggregating(params: Parameters, data: bytes, length: int, clients: 
     for client in range(clients):
         aggregator.add(replace(frame, sender=str(client)).to_bytes(), 1.0)
     aggregator.finish()
-    return _high_water_mark()
+    return high_water_mark()
 
 
-def _high_water_mark() -> float:
+def high_water_mark() -> float:
     """Not getrusage: on Linux its maximum survives exec and would count the parent that started this process."""
     status = dict(line.split(":", 1) for line in Path("/proc/self/status").read_text().splitlines())
     return int(status["VmHWM"].split()[0]) / 1024
@@ -194,10 +205,10 @@ def _scaling(vector: npt.NDArray[np.float32], workers: int) -> Scaling:
     with EncryptionPool(key, workers) as pool, ShardedSum(key.params, workers) as shards:
         pool.encrypt(vector, **_ABOUT, sender="warm-up")
         aggregator = Aggregator(key.params, **_ABOUT, length=vector.size, max_score=1.0, running=shards)
-        encrypts = [_timed(partial(pool.encrypt, vector, **_ABOUT, sender=str(c))) for c in range(REPEATS)]
-        adds = [_timed(partial(aggregator.add, frame, 1.0)) for _, frame in encrypts]
+        encrypts = [timed(partial(pool.encrypt, vector, **_ABOUT, sender=str(c))) for c in range(REPEATS)]
+        adds = [timed(partial(aggregator.add, frame, 1.0)) for _, frame in encrypts]
         aggregate = aggregator.finish()
-        decrypts = [_timed(partial(pool.decrypt, aggregate, **_ABOUT)) for _ in range(REPEATS)]
+        decrypts = [timed(partial(pool.decrypt, aggregate, **_ABOUT)) for _ in range(REPEATS)]
     best_encrypt, best_add, best_decrypt = (min(took for took, _ in each) for each in (encrypts, adds, decrypts))
     return Scaling(
         workers=workers,
@@ -207,25 +218,25 @@ def _scaling(vector: npt.NDArray[np.float32], workers: int) -> Scaling:
     )
 
 
-def _timed(work: Callable[[], Any], clock: Callable[[], float] = time.perf_counter) -> tuple[float, Any]:
+def timed(work: Callable[[], Any], clock: Callable[[], float] = time.perf_counter) -> tuple[float, Any]:
     start = clock()
     result = work()
     return clock() - start, result
 
 
-def _mean(vectors: Vectors, weights: Reals) -> Reals:
+def weighted_mean(vectors: Vectors, weights: Reals) -> Reals:
     return np.asarray(weights / weights.sum() @ vectors.astype(np.float64), np.float64)
 
 
-def _integer_weights(scores: Reals, weight_bits: int) -> Reals:
+def integer_weights(scores: Reals, weight_bits: int) -> Reals:
     return np.array([quantise_score(float(score), 1.0, weight_bits) for score in scores], np.float64)
 
 
 def _share_error(scores: Reals, weight_bits: int) -> float:
     """How far the integer weights' shares are from the exact ones, relative to each."""
-    weights = _integer_weights(scores, weight_bits)
+    weights = integer_weights(scores, weight_bits)
     return float(np.abs(weights / weights.sum() / (scores / scores.sum()) - 1).max())
 
 
-def _size(message: bytes | list[bytes]) -> int:
+def size_of(message: bytes | list[bytes]) -> int:
     return len(message) if isinstance(message, bytes) else sum(map(len, message))

@@ -61,20 +61,20 @@ def ratios(ours: Costs, naive: Costs) -> dict[str, float]:
 def targets(ours: Costs, naive: Costs, clients: int, share_error: float) -> tuple[Target, ...]:
     times = ratios(ours, naive)
     return (
-        _at_most("upload bytes per parameter", ours.upload_bytes_per_parameter, 8.1),
-        _at_most("download bytes per parameter", ours.download_bytes_per_parameter, 16.1),
-        _at_least("times fewer upload bytes", times["upload_bytes_per_parameter"], 10),
-        _at_least("times faster encryption", times["encrypt_seconds"], 6),
-        _at_least("times faster aggregation", times["aggregate_seconds_per_client"], 6),
-        _at_least("times faster decryption", times["decrypt_seconds"], 3),
-        _at_most("maximum error", ours.max_error, 1e-8 if clients <= 10 else 1e-7),
-        _at_most("relative error of a share", share_error, 2e-3),
+        at_most("upload bytes per parameter", ours.upload_bytes_per_parameter, 8.1),
+        at_most("download bytes per parameter", ours.download_bytes_per_parameter, 16.1),
+        at_least("times fewer upload bytes", times["upload_bytes_per_parameter"], 10),
+        at_least("times faster encryption", times["encrypt_seconds"], 6),
+        at_least("times faster aggregation", times["aggregate_seconds_per_client"], 6),
+        at_least("times faster decryption", times["decrypt_seconds"], 3),
+        at_most("maximum error", ours.max_error, 1e-8 if clients <= 10 else 1e-7),
+        at_most("relative error of a share", share_error, 2e-3),
     )
 
 
-def _at_most(name: str, value: float, limit: float) -> Target:
+def at_most(name: str, value: float, limit: float) -> Target:
     return Target(name=name, value=value, goal=f"≤ {limit:g}", met=value <= limit)
 
 
-def _at_least(name: str, value: float, limit: float) -> Target:
+def at_least(name: str, value: float, limit: float) -> Target:
     return Target(name=name, value=value, goal=f"≥ {limit:g}", met=value >= limit)

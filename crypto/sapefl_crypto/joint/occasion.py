@@ -13,7 +13,7 @@ size  field                                            (integers big endian)
 import hashlib
 import struct
 from collections.abc import Mapping
-from dataclasses import astuple, dataclass, fields
+from dataclasses import astuple, dataclass, field, fields
 from typing import Final
 
 from sapefl_crypto.binding import bind
@@ -53,7 +53,7 @@ class JointOccasion:
 
     @classmethod
     def from_bytes(cls, data: bytes) -> "JointOccasion":
-        return cls(**dict(zip((field.name for field in fields(cls)), _FIELDS.unpack(data), strict=True)))
+        return cls(**dict(zip((each.name for each in fields(cls)), _FIELDS.unpack(data), strict=True)))
 
     def difference(self, other: "JointOccasion") -> str | None:
         """How ``other`` fails to be this occasion, as the end of a sentence; None when it does not."""
@@ -94,6 +94,7 @@ class JointRound:
     attempt: int = 0
     purpose: str = "update"
     max_score: float = 1.0
+    occasion: JointOccasion = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         if not 0 <= self.round_index < 2**63 or not 0 <= self.attempt < 2**32 or not 1 <= self.length <= MAX_LENGTH:
@@ -106,8 +107,9 @@ class JointRound:
         if strangers := [name for name in self.committee.members if name not in self.roster]:
             raise ValueRejected(f"The committee names {strangers[0]!r}, which is not on the roster; draw it again.")
 
-    @property
-    def occasion(self) -> JointOccasion:
+        object.__setattr__(self, "occasion", self._occasion())
+
+    def _occasion(self) -> JointOccasion:
         return JointOccasion(
             study_digest=hashlib.sha256(self.study.encode("utf-8", "surrogatepass")).digest(),
             plan_digest=self.plan.digest,

@@ -65,6 +65,12 @@ class JointPlan:
         coarse = cls(max_clients=max_clients, max_abs_value=max_abs_value, weight_bits=weight_bits, grid_bits=1)
         return replace(coarse, grid_bits=_finest_grid(coarse))
 
+    def __str__(self) -> str:
+        return (
+            f"{self.max_clients} clients, values up to {self.max_abs_value:g}, {self.weight_bits} weight bits, "
+            f"sigma {self.sigma:g}, step 2^{self.step_bits}, grid 2^-{self.grid_bits}"
+        )
+
     @property
     def sigma(self) -> float:
         """Width of a site's error, before it is rounded to whole numbers."""
