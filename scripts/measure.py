@@ -180,12 +180,16 @@ def _names(node: ast.stmt) -> list[str]:
 
 
 def without_a_test(modules: list[Module], tests: list[Module]) -> list[str]:
-    """Modules of more than a few lines that no test file is called after, in the folder of the same name."""
+    """Modules of more than a few lines that no test file is called after, in the folder of the same name.
+
+    What a package exports, its ``__init__.py``, is tried in ``test_package.py``.
+    """
     named = {(test.path.parts[1:-1], test.path.stem) for test in tests}
     missing = []
     for module in modules:
         inside = module.path.parts[1:-1] if module.package == "secure_sapefl" else ("crypto", *module.path.parts[2:-1])
-        if module.lines > UNTESTED_FROM and (inside, f"test_{module.path.stem}") not in named:
+        name = "package" if module.path.stem == "__init__" else module.path.stem
+        if module.lines > UNTESTED_FROM and (inside, f"test_{name}") not in named:
             missing.append(str(module.path))
     return missing
 

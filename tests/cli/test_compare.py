@@ -2,15 +2,13 @@
 
 import csv
 import json
-import sys
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
-from secure_sapefl.cli.app import main
 from secure_sapefl.cli.compare import tasks_of
 
 DATA = ("--data-option", "rows=60", "--data-option", "classes=3")
@@ -19,30 +17,7 @@ COMPARE = ("compare", "--methods", "local,fedavg", "--partition", "iid", *TINY)
 PNG = b"\x89PNG"
 
 
-@dataclass(frozen=True)
-class Answer:
-    code: int
-    out: str
-    err: str
-
-
-Cli = Callable[..., Answer]
-
-
-@pytest.fixture
-def cli(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Cli:
-    """The command as a shell would see it, without the seconds it takes to start, in an empty folder."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("COLUMNS", "160")
-
-    def call(*arguments: str) -> Answer:
-        monkeypatch.setattr(sys, "argv", ["secure-sapefl", *arguments])
-        with pytest.raises(SystemExit) as exit_:
-            main()
-        captured = capsys.readouterr()
-        return Answer(int(exit_.value.code or 0), captured.out, captured.err)
-
-    return call
+Cli = Callable[..., Any]
 
 
 def test_json_is_all_there_is_on_stdout_and_equals_the_file(cli: Cli) -> None:
@@ -175,19 +150,6 @@ def test_an_output_folder_that_is_a_file_is_said(cli: Cli) -> None:
     assert answer.code == 2
     assert "Cannot write to" in answer.err
     assert Path("out").read_text() == "mine"
-
-
-@pytest.fixture
-def hospitals(cli: Cli) -> Path:
-    """A table of three hospitals of unequal size."""
-    rng, sizes = np.random.default_rng(0), {"amber": 40, "birch": 30, "cedar": 20}
-    rows = [
-        f"{hospital},{age:.2f},{pressure:.2f},{'ill' if age > 0 else 'well'}"
-        for hospital, size in sizes.items()
-        for age, pressure in rng.normal(size=(size, 2))
-    ]
-    Path("patients.csv").write_text("\n".join(["hospital,age,pressure,outcome", *rows]) + "\n", encoding="utf-8")
-    return Path("patients.csv")
 
 
 COLUMNS = ("--label", "outcome", "--group", "hospital")

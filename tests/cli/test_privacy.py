@@ -1,13 +1,11 @@
 """`simulate --dp-epsilon`, `budget` and `bench dp` from the outside."""
 
 import json
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from secure_sapefl.cli.app import main
 from secure_sapefl.privacy import bench
 
 Cli = Callable[..., tuple[int, str, str]]
@@ -16,22 +14,6 @@ SITES = ("--clients", "2", "--partition", "iid", "--local-epochs", "1", "--parti
 DATA = ("--data-option", "rows=60", "--data-option", "classes=3")
 SIMULATE = ("simulate", "--rounds", "2", "--protection", "plaintext", "--out", "run", *SITES, *DATA)
 BUDGET = ("budget", "--rounds", "1", "--seeds", "1", "--jobs", "1", "--out", "out", *SITES, *DATA)
-
-
-@pytest.fixture
-def cli(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Cli:
-    """(exit code, stdout, stderr) of the command, in an empty folder."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("COLUMNS", "200")
-
-    def call(*arguments: str) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["secure-sapefl", *arguments])
-        with pytest.raises(SystemExit) as exit_:
-            main()
-        captured = capsys.readouterr()
-        return int(exit_.value.code or 0), captured.out, captured.err
-
-    return call
 
 
 def test_a_private_simulation_reports_its_budget_everywhere(cli: Cli) -> None:

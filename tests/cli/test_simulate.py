@@ -8,14 +8,11 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-
-from secure_sapefl.cli.app import main
 
 TINY = (
     "--clients", "4", "--local-epochs", "1", "--kappa", "5", "--data-option", "rows=240", "--data-option", "classes=3",
@@ -23,39 +20,17 @@ TINY = (
 PLAIN = (*TINY, "--rounds", "3", "--protection", "plaintext")
 
 
-@dataclass(frozen=True)
-class Answer:
-    code: int
-    out: str
-    err: str
-
-
-Cli = Callable[..., Answer]
+Cli = Callable[..., Any]
 
 
 @pytest.fixture
-def call(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Cli:
-    """The command as a shell would see it, without the seconds it takes to start, in an empty folder."""
-    monkeypatch.chdir(tmp_path)
-
-    def call(*arguments: str) -> Answer:
-        monkeypatch.setattr(sys, "argv", ["secure-sapefl", *arguments])
-        with pytest.raises(SystemExit) as exit_:
-            main()
-        captured = capsys.readouterr()
-        return Answer(int(exit_.value.code or 0), captured.out, captured.err)
-
-    return call
-
-
-@pytest.fixture
-def cli(call: Cli, monkeypatch: pytest.MonkeyPatch) -> Cli:
+def quick(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> Cli:
     """The same without drawing the report, which has its own tests and takes longer than the run."""
     monkeypatch.setattr("secure_sapefl.report.run_report.write_report", lambda folder: None)
-    return call
+    return cli
 
 
-def refused(answer: Answer, *words: str) -> None:
+def refused(answer: Any, *words: str) -> None:
     """One sentence on stderr, nothing on stdout, exit 2, and no file anywhere."""
     assert answer.code == 2, answer
     assert answer.out == ""
@@ -102,16 +77,16 @@ BAD = {
 
 
 @pytest.mark.parametrize("case", BAD)
-def test_bad_input_is_answered_in_a_sentence_and_leaves_nothing(cli: Cli, tmp_path: Path, case: str) -> None:
+def test_bad_input_is_answered_in_a_sentence_and_leaves_nothing(quick: Cli, tmp_path: Path, case: str) -> None:
     arguments, words = BAD[case]
     base = () if case == "resume" else ("--protection", "plaintext", "--out", "out")
-    refused(cli("simulate", *base, *arguments), *words)
+    refused(quick("simulate", *base, *arguments), *words)
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_folder_that_is_no_run_cannot_be_resumed(cli: Cli, tmp_path: Path) -> None:
-    refused(cli("simulate", "--resume", str(tmp_path)), "config.toml")
-    refused(cli("simulate", "--resume", str(tmp_path), "--rounds", "5"), "--resume")
+def test_a_folder_that_is_no_run_cannot_be_resumed(quick: Cli, tmp_path: Path) -> None:
+    refused(quick("simulate", "--resume", str(tmp_path)), "config.toml")
+    refused(quick("simulate", "--resume", str(tmp_path), "--rounds", "5"), "--resume")
     assert list(tmp_path.iterdir()) == []
 
 
@@ -124,9 +99,9 @@ def test_a_folder_that_is_no_run_cannot_be_resumed(cli: Cli, tmp_path: Path) -> 
         ("[options]\ninfluense = 1", ("influense", "Did you mean 'influence'?")),
     ],
 )
-def test_a_bad_configuration_is_named(cli: Cli, tmp_path: Path, text: str, words: tuple[str, ...]) -> None:
+def test_a_bad_configuration_is_named(quick: Cli, tmp_path: Path, text: str, words: tuple[str, ...]) -> None:
     (tmp_path / "study.toml").write_text(text)
-    refused(cli("simulate", "--config", "study.toml", "--out", "out"), *words)
+    refused(quick("simulate", "--config", "study.toml", "--out", "out"), *words)
     assert not (tmp_path / "out").exists()
 
 
@@ -147,15 +122,15 @@ def own_file(path: Path, **changes: Any) -> None:
         ({"group": np.zeros(59, int)}, ("'group'", "60")),
     ],
 )
-def test_a_bad_data_file_is_named(cli: Cli, tmp_path: Path, changes: dict[str, Any], words: tuple[str, ...]) -> None:
+def test_a_bad_data_file_is_named(quick: Cli, tmp_path: Path, changes: dict[str, Any], words: tuple[str, ...]) -> None:
     own_file(tmp_path / "mine.npz", **changes)
-    refused(cli("simulate", "--dataset", "mine.npz", "--out", "out"), "mine.npz", *words)
+    refused(quick("simulate", "--dataset", "mine.npz", "--out", "out"), "mine.npz", *words)
     assert not (tmp_path / "out").exists()
 
 
-def test_a_file_of_ones_own_runs_by_its_groups_and_gets_a_report(call: Cli, tmp_path: Path) -> None:
+def test_a_file_of_ones_own_runs_by_its_groups_and_gets_a_report(cli: Cli, tmp_path: Path) -> None:
     own_file(tmp_path / "mine.npz")
-    answer = call("simulate", "--dataset", "mine.npz", "--rounds", "1", "--workers", "0", "--format", "json", "--quiet")
+    answer = cli("simulate", "--dataset", "mine.npz", "--rounds", "1", "--workers", "0", "--format", "json", "--quiet")
     summary = json.loads(answer.out)
     assert (answer.code, answer.err) == (0, "")
     assert summary["client_names"] == ["a", "b", "c"]
@@ -167,15 +142,15 @@ def test_a_file_of_ones_own_runs_by_its_groups_and_gets_a_report(call: Cli, tmp_
     }  # fmt: skip
 
 
-def test_another_runs_folder_is_left_alone(cli: Cli, tmp_path: Path) -> None:
+def test_another_runs_folder_is_left_alone(quick: Cli, tmp_path: Path) -> None:
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "config.toml").write_text("rounds = 1\n")
-    refused(cli("simulate", *PLAIN, "--out", "out"), "out", "--resume")
+    refused(quick("simulate", *PLAIN, "--out", "out"), "out", "--resume")
     assert [path.name for path in (tmp_path / "out").iterdir()] == ["config.toml"]
 
 
-def test_json_is_one_strict_document_and_progress_goes_elsewhere(cli: Cli, tmp_path: Path) -> None:
-    answer = cli("simulate", *PLAIN, "--out", "out", "--format", "json")
+def test_json_is_one_strict_document_and_progress_goes_elsewhere(quick: Cli, tmp_path: Path) -> None:
+    answer = quick("simulate", *PLAIN, "--out", "out", "--format", "json")
 
     def no_constants(name: str) -> None:
         raise AssertionError(f"{name} is not JSON")
@@ -186,43 +161,43 @@ def test_json_is_one_strict_document_and_progress_goes_elsewhere(cli: Cli, tmp_p
     assert "accuracy" in answer.err
 
 
-def test_a_round_that_was_not_evaluated_says_no_accuracy(cli: Cli) -> None:
-    answer = cli("simulate", *PLAIN, "--out", "out", "--method", "fedavg", "--evaluate-every", "3")
+def test_a_round_that_was_not_evaluated_says_no_accuracy(quick: Cli) -> None:
+    answer = quick("simulate", *PLAIN, "--out", "out", "--method", "fedavg", "--evaluate-every", "3")
     first, second, third = answer.err.splitlines()
     assert (first, second) == ("round 1/3  done", "round 2/3  done")
     assert third.startswith("round 3/3  accuracy 0.")
 
 
-def test_quiet_says_nothing_but_the_result(cli: Cli) -> None:
-    answer = cli("simulate", *PLAIN, "--out", "out", "--quiet")
+def test_quiet_says_nothing_but_the_result(quick: Cli) -> None:
+    answer = quick("simulate", *PLAIN, "--out", "out", "--quiet")
     assert (answer.code, answer.err) == (0, "")
     assert "accuracy, own models" in answer.out
     assert "for research speed" in answer.out  # plaintext says what it is
 
 
-def test_a_configuration_file_and_what_is_typed_over_it(cli: Cli, tmp_path: Path) -> None:
-    first = json.loads(cli("simulate", *PLAIN, "--out", "one", "--format", "json", "--quiet").out)
+def test_a_configuration_file_and_what_is_typed_over_it(quick: Cli, tmp_path: Path) -> None:
+    first = json.loads(quick("simulate", *PLAIN, "--out", "one", "--format", "json", "--quiet").out)
     again = ("simulate", "--config", "one/config.toml", "--format", "json", "--quiet", "--out")
-    same, other = (json.loads(cli(*again, *more).out) for more in (("two",), ("three", "--seed", "5")))
+    same, other = (json.loads(quick(*again, *more).out) for more in (("two",), ("three", "--seed", "5")))
     assert same["accuracy"] == first["accuracy"] != other["accuracy"]
     assert other["seed"] == 5
     assert (tmp_path / "one" / "config.toml").read_text() == (tmp_path / "two" / "config.toml").read_text()
 
 
-def test_resuming_a_finished_run_prints_it_again(cli: Cli, tmp_path: Path) -> None:
-    first = cli("simulate", *PLAIN, "--out", "out", "--format", "json", "--quiet")
+def test_resuming_a_finished_run_prints_it_again(quick: Cli, tmp_path: Path) -> None:
+    first = quick("simulate", *PLAIN, "--out", "out", "--format", "json", "--quiet")
     before = (tmp_path / "out" / "summary.json").read_bytes()
-    again = cli("simulate", "--resume", "out", "--format", "json")
+    again = quick("simulate", "--resume", "out", "--format", "json")
     assert again.out == first.out
     assert again.err == ""
     assert (tmp_path / "out" / "summary.json").read_bytes() == before
 
 
-def test_a_data_file_replaced_under_a_run_is_named(cli: Cli, tmp_path: Path) -> None:
+def test_a_data_file_replaced_under_a_run_is_named(quick: Cli, tmp_path: Path) -> None:
     own_file(tmp_path / "mine.npz")
-    cli("simulate", "--dataset", "mine.npz", "--rounds", "1", "--protection", "plaintext", "--out", "out", "--quiet")
+    quick("simulate", "--dataset", "mine.npz", "--rounds", "1", "--protection", "plaintext", "--out", "out", "--quiet")
     own_file(tmp_path / "mine.npz", X=np.zeros((60, 3)))
-    refused(cli("simulate", "--resume", "out"), "out: the data differs", "mine.npz", "--out")
+    refused(quick("simulate", "--resume", "out"), "out: the data differs", "mine.npz", "--out")
 
 
 # Real processes: a few seconds each, most of it starting. What was killed once is copied for every test.
@@ -272,29 +247,29 @@ def killed(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def whole(cli: Cli) -> dict[str, Any]:
+def whole(quick: Cli) -> dict[str, Any]:
     """The numbers of the same run, uninterrupted."""
     return numbers(
-        cli("simulate", *LONG, "--protection", "plaintext", "--out", "whole", "--format", "json", "--quiet").out
+        quick("simulate", *LONG, "--protection", "plaintext", "--out", "whole", "--format", "json", "--quiet").out
     )
 
 
 def test_a_run_killed_with_minus_9_ends_in_the_same_numbers(
-    cli: Cli, killed: Path, whole: dict[str, Any], tmp_path: Path
+    quick: Cli, killed: Path, whole: dict[str, Any], tmp_path: Path
 ) -> None:
     """Plaintext. Compared: the whole summary but the seconds, bit for bit."""
     shutil.copytree(killed, tmp_path / "run")
-    resumed = cli("simulate", "--resume", "run", "--format", "json", "--quiet")
+    resumed = quick("simulate", "--resume", "run", "--format", "json", "--quiet")
     assert numbers(resumed.out) == whole
 
 
 def test_a_killed_encrypted_run_ends_in_the_same_numbers_and_leaves_no_process_with_a_key(
-    cli: Cli, whole: dict[str, Any], tmp_path: Path
+    quick: Cli, whole: dict[str, Any], tmp_path: Path
 ) -> None:
     """CKKS with a worker process. Compared: everything but seconds and bytes, bit for bit, with a plaintext run."""
     workers = killed_after(3, tmp_path, "--workers", "1")
     assert workers
-    resumed = numbers(cli("simulate", "--resume", "run", "--format", "json", "--quiet").out)
+    resumed = numbers(quick("simulate", "--resume", "run", "--format", "json", "--quiet").out)
     differs = {key for key in whole if resumed[key] != whole[key]}
     assert differs == {"protection", "bytes"}
     left = [pid for pid in workers if running(pid)]
@@ -312,7 +287,7 @@ def running(pid: int) -> bool:
 
 
 def test_a_full_disk_ends_the_run_and_keeps_what_was_saved(
-    cli: Cli, killed: Path, whole: dict[str, Any], tmp_path: Path
+    quick: Cli, killed: Path, whole: dict[str, Any], tmp_path: Path
 ) -> None:
     """A limit on file size (64 kB, less than a checkpoint) stands for the disk: the same write fails the same way."""
     shutil.copytree(killed, tmp_path / "run")
@@ -325,13 +300,13 @@ def test_a_full_disk_ends_the_run_and_keeps_what_was_saved(
     assert "--resume run" in err
     assert [path.name for path in (tmp_path / "run" / "checkpoint").iterdir()] == ["state.pt"]
     assert (tmp_path / "run" / "rounds.jsonl").read_text().splitlines()[:2] == before
-    resumed = cli("simulate", "--resume", "run", "--format", "json", "--quiet")
+    resumed = quick("simulate", "--resume", "run", "--format", "json", "--quiet")
     assert numbers(resumed.out) == whole
 
 
-def test_a_disk_that_is_full_from_the_start_leaves_a_folder_that_can_be_used(cli: Cli, tmp_path: Path) -> None:
+def test_a_disk_that_is_full_from_the_start_leaves_a_folder_that_can_be_used(quick: Cli, tmp_path: Path) -> None:
     full = start(tmp_path, "simulate", *PLAIN, "--out", "out", "--quiet", before="ulimit -f 0;")
     out, err = full.communicate()
     assert (full.returncode, out) == (2, "")
     assert "Cannot write to out" in err
-    assert cli("simulate", *PLAIN, "--out", "out", "--quiet").code == 0
+    assert quick("simulate", *PLAIN, "--out", "out", "--quiet").code == 0

@@ -5,22 +5,9 @@ import pytest
 
 from sapefl_crypto import CohortKey, Parameters, ValueRejected
 from sapefl_crypto.bench import Ordinary, Recipe, _share_error, run
-from sapefl_crypto.bench_report import Costs, ratios, targets
 
 VECTORS = np.random.default_rng(0).normal(0, 0.02, (3, 5000)).astype(np.float32)
 SCORES = np.array([0.2, 0.5, 0.9])
-
-
-def costs(**changed: float) -> Costs:
-    usual = {
-        "encrypt_seconds": 1.0,
-        "upload_bytes_per_parameter": 8.0,
-        "aggregate_seconds_per_client": 1.0,
-        "decrypt_seconds": 1.0,
-        "download_bytes_per_parameter": 16.0,
-        "max_error": 1e-9,
-    }
-    return Costs(**{**usual, **changed})
 
 
 @pytest.mark.parametrize("way", ["recipe", "ordinary"])
@@ -36,23 +23,6 @@ def test_both_ways_compute_the_weighted_mean(way: str) -> None:
 
 def _key() -> CohortKey:
     return CohortKey.generate(Parameters(max_clients=3))
-
-
-def test_ratios_say_how_many_times_less_we_cost() -> None:
-    naive = costs(encrypt_seconds=6.0, upload_bytes_per_parameter=80.0)
-    found = ratios(costs(), naive)
-    assert (found["encrypt_seconds"], found["upload_bytes_per_parameter"]) == (6.0, 10.0)
-    assert "max_error" not in found
-
-
-def test_targets_are_met_or_not_by_their_own_numbers() -> None:
-    naive = costs(encrypt_seconds=6, upload_bytes_per_parameter=80, aggregate_seconds_per_client=6, decrypt_seconds=3)
-    assert all(target.met for target in targets(costs(), naive, 10, 2e-3))
-    missed = targets(costs(max_error=5e-8, encrypt_seconds=1.1), naive, 10, 3e-3)
-    assert [target.name for target in missed if not target.met] == [
-        "times faster encryption", "maximum error", "relative error of a share",
-    ]  # fmt: skip
-    assert targets(costs(max_error=5e-8), naive, 128, 0)[6].met
 
 
 def test_share_error_by_hand() -> None:

@@ -9,7 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
-from sapefl_crypto.binding import bind
 from sapefl_crypto.envelope import open_vector, seal_vector
 from sapefl_crypto.errors import FrameRejected, KeyRejected, ValueRejected
 
@@ -174,16 +173,3 @@ def test_a_traceback_with_locals_does_not_show_the_key(attempt):
     shown = [value for frame in frames for value in frame.locals.values()]
     assert "'heart'" in shown
     assert repr(KEY) not in shown
-
-
-parts = st.lists(names | st.binary(max_size=30) | st.integers(0, 2**64 - 1), max_size=4)
-
-
-@given(parts, parts)
-def test_binding_is_injective(one, other):
-    same = [(type(part), part) for part in one] == [(type(part), part) for part in other]
-    assert (bind("label", *one) == bind("label", *other)) == same
-
-
-def test_binding_known_answer():
-    assert bind("l", b"b", 7) == b"s" + bytes(7) + b"\x01lb" + bytes(7) + b"\x01bi" + bytes(7) + b"\x07"

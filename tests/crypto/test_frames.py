@@ -93,9 +93,3 @@ def test_senders_have_printable_names(sender: str) -> None:
 def test_checksum_covers_all_parts() -> None:
     assert checksum_holds(with_checksum(b"a", b"b"))
     assert not checksum_holds(with_checksum(b"a", b"b")[:-1] + b"\0")
-
-
-def test_occasions_start_at_round_zero_and_one_value(params: Parameters) -> None:
-    for wrong in ({"round_index": -1, "length": 1}, {"round_index": 0, "length": 0}):
-        with pytest.raises(ValueRejected):
-            Occasion.of(params, Kind.WEIGHTED, study="s", **wrong)

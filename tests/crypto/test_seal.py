@@ -19,24 +19,6 @@ def test_a_ciphertext_survives_our_headers_at_every_degree(degree: int) -> None:
     assert np.abs(decrypted - 3 * slots).max() < 1e-7
 
 
-def test_the_secret_key_survives_storing() -> None:
-    ring = seal.ring_of(4096, 2.0**37)
-    secret = SecretRing(ring)
-    twin = SecretRing(ring, secret.secret_coefficients())
-    slots = np.full(2048, 1.5 - 0.5j)
-    cipher = ring.load_fresh(*secret.encrypt(slots))
-    [decrypted] = twin.decrypt([ring.save_sum(cipher)])
-    assert np.abs(decrypted - slots).max() < 1e-7
-
-
-def test_two_encryptions_of_one_message_share_nothing() -> None:
-    ring = seal.ring_of(4096, 2.0**37)
-    secret = SecretRing(ring)
-    (first, first_seed), (second, second_seed) = (secret.encrypt(np.zeros(2048, complex)) for _ in range(2))
-    assert first_seed != second_seed
-    assert (first == second).mean() < 0.01
-
-
 def test_numbers_are_taken_only_from_raw_blocks() -> None:
     header = b"\x5e\xa1\x10\x04\x03\x02\0\0" + bytes(8)
     compressed_block = (1 | 2 << 1 | 5 << 3).to_bytes(3, "little") + bytes(5)
