@@ -52,3 +52,26 @@ def hospitals(cli: Callable[..., Answer]) -> Path:
     ]
     Path("patients.csv").write_text("\n".join(["hospital,age,pressure,outcome", *rows]) + "\n", encoding="utf-8")
     return Path("patients.csv")
+
+
+@pytest.fixture
+def keys(cli: Callable[..., Answer], monkeypatch: pytest.MonkeyPatch) -> Callable[..., Answer]:
+    """``secure-sapefl keys ...`` with passphrases that cost nothing to check."""
+    from sapefl_crypto.keys import keyfile
+
+    monkeypatch.setattr(keyfile, "_SCRYPT_COST", 2)  # private: no caller may choose it
+    monkeypatch.delenv("SAPEFL_PASSPHRASE", raising=False)
+    return lambda *arguments: cli("keys", *map(str, arguments))
+
+
+@pytest.fixture
+def two_sites(keys: Callable[..., Answer]) -> None:
+    for name in "ab":
+        assert keys("site", "--name", name, "--out", f"{name}.key").code == 0
+
+
+@pytest.fixture
+def sealed(keys: Callable[..., Answer], two_sites: None) -> str:
+    answer = keys("cohort", "--study", "heart", "--for", "a.pub", "--for", "b.pub", "--out", "sealed")
+    assert answer.code == 0
+    return answer.out

@@ -2,54 +2,15 @@
 
 import json
 import stat
-import sys
 from pathlib import Path
 
 import pytest
-import typer
 
 from sapefl_crypto import CohortKey
-from sapefl_crypto.keys import keyfile
 from sapefl_crypto.keys.identity import SitePublicKeys
 from sapefl_crypto.keys.keyfile import Kind, passphrase, read_key
-from secure_sapefl.cli.app import main
 
 WORDS = "correct horse battery"
-
-
-@pytest.fixture(autouse=True)
-def cheap_scrypt_and_no_passphrase(monkeypatch):
-    monkeypatch.setattr(keyfile, "_SCRYPT_COST", 2)
-    monkeypatch.delenv("SAPEFL_PASSPHRASE", raising=False)
-
-
-@pytest.fixture
-def keys(tmp_path, monkeypatch, capsys):
-    """Run ``secure-sapefl keys ...`` in an empty folder; returns exit code, stdout and stderr."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("COLUMNS", "200")
-
-    def run(*arguments):
-        monkeypatch.setattr(sys, "argv", ["secure-sapefl", "keys", *map(str, arguments)])
-        with pytest.raises(SystemExit) as finished:
-            main()
-        said = capsys.readouterr()
-        return finished.value.code, said.out, said.err
-
-    return run
-
-
-@pytest.fixture
-def two_sites(keys):
-    for name in "ab":
-        assert keys("site", "--name", name, "--out", f"{name}.key")[0] == 0
-
-
-@pytest.fixture
-def sealed(keys, two_sites):
-    code, out, _ = keys("cohort", "--study", "heart", "--for", "a.pub", "--for", "b.pub", "--out", "sealed")
-    assert code == 0
-    return out
 
 
 def facts_of(keys, file):
@@ -143,68 +104,6 @@ def test_control_sequences_and_markup_in_a_file_stay_text(keys, sealed, tmp_path
     assert "[red]heart[/red]" in keys("inspect", path)[1]
     path.write_text(json.dumps(document | {"about": {"study": "\x1b]0;owned\x07"}}))
     assert "\x1b" not in refused(keys("inspect", path))
-
-
-def test_passphrase_from_file_protects_identity_and_cohort_key(keys, tmp_path):
-    (tmp_path / "words").touch(0o600)
-    (tmp_path / "words").write_text(WORDS + "\n")
-    keys("site", "--name", "a", "--out", "a.key", "--passphrase-file", "words")
-    assert facts_of(keys, "a.key")["protection"] == "scrypt-aes256gcm"
-    keys("cohort", "--study", "heart", "--for", "a.pub", "--out", "sealed")
-    opening = ("open", "sealed/a.sealed", "--identity", "a.key", "--out", "heart.key")
-    assert "nobody is here to ask" in refused(keys(*opening))
-    assert keys(*opening, "--passphrase-file", "words")[0] == 0
-    assert read_key(tmp_path / "heart.key", Kind.COHORT_KEY, passphrase=passphrase(WORDS)).about["study"] == "heart"
-
-
-def test_passphrase_from_a_hidden_prompt(keys, tmp_path, monkeypatch):
-    asked = []
-
-    def prompt(question, **options):
-        asked.append(options)
-        return WORDS
-
-    monkeypatch.setattr(typer, "prompt", prompt)
-    monkeypatch.setattr(sys.stdin, "isatty", lambda: True, raising=False)
-    keys("site", "--name", "a", "--out", "a.key", "--ask-passphrase")
-    keys("cohort", "--study", "heart", "--for", "a.pub", "--out", "sealed")
-    assert keys("open", "sealed/a.sealed", "--identity", "a.key", "--out", "heart.key")[0] == 0
-    assert [(kw["hide_input"], kw["confirmation_prompt"]) for kw in asked] == [(True, True), (True, False)]
-
-
-def test_no_option_takes_a_passphrase(keys):
-    code, _, err = keys("site", "--name", "a", "--out", "a.key", "--passphrase", WORDS)
-    assert code == 2
-    assert "No such option" in err
-    assert not files()
-
-
-@pytest.mark.parametrize(
-    ("mode", "content", "said"),
-    [(0o644, WORDS, "mode 0644"), (0o600, "short\n", "8 characters"), (0o600, "", "8 characters")],
-)
-def test_unfit_passphrase_files_are_refused(keys, tmp_path, mode, content, said):
-    (tmp_path / "words").write_text(content)
-    (tmp_path / "words").chmod(mode)
-    assert said in refused(keys("site", "--name", "a", "--out", "a.key", "--passphrase-file", "words"))
-    assert files() == ["words"]
-
-
-def test_a_wrong_passphrase_is_refused(keys, monkeypatch):
-    monkeypatch.setenv("SAPEFL_PASSPHRASE", WORDS)
-    keys("site", "--name", "a", "--out", "a.key")
-    keys("cohort", "--study", "heart", "--for", "a.pub", "--out", "sealed")
-    monkeypatch.setenv("SAPEFL_PASSPHRASE", "another horse")
-    said = refused(keys("open", "sealed/a.sealed", "--identity", "a.key", "--out", "heart.key"))
-    assert "passphrase is wrong" in said
-    assert "horse" not in said
-
-
-def test_a_needless_passphrase_file_is_refused(keys, sealed, tmp_path):
-    (tmp_path / "words").touch(0o600)
-    (tmp_path / "words").write_text(WORDS)
-    opening = ("open", "sealed/a.sealed", "--identity", "a.key", "--out", "heart.key", "--passphrase-file", "words")
-    assert "has no passphrase" in refused(keys(*opening))
 
 
 @pytest.mark.parametrize("taken", ["a.key", "a.pub"])

@@ -1,4 +1,4 @@
-"""`simulate --dp-epsilon`, `budget` and `bench dp` from the outside."""
+"""`simulate --dp-epsilon` from the outside."""
 
 import json
 from collections.abc import Callable
@@ -6,14 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from secure_sapefl.privacy import bench
-
 Cli = Callable[..., tuple[int, str, str]]
 
 SITES = ("--clients", "2", "--partition", "iid", "--local-epochs", "1", "--participation", "1")
 DATA = ("--data-option", "rows=60", "--data-option", "classes=3")
 SIMULATE = ("simulate", "--rounds", "2", "--protection", "plaintext", "--out", "run", *SITES, *DATA)
-BUDGET = ("budget", "--rounds", "1", "--seeds", "1", "--jobs", "1", "--out", "out", *SITES, *DATA)
 
 
 def test_a_private_simulation_reports_its_budget_everywhere(cli: Cli) -> None:
@@ -51,44 +48,3 @@ def test_a_careless_delta_is_a_sentence_that_names_n(cli: Cli) -> None:
     assert code == 0
     assert "secure-sapefl: delta = 0.1 is not below 1 / n at 2 of 2 sites, which have up to n = 24 records" in err
     assert "PrivacyWarning" not in err
-
-
-@pytest.mark.filterwarnings("default::secure_sapefl.privacy.errors.PrivacyWarning")
-@pytest.mark.parametrize("command", ["compare", "budget"])
-def test_experiments_warn_of_a_careless_delta_once(cli: Cli, command: str) -> None:
-    privacy = {"compare": ("--dp-epsilon", "4", "--dp-delta", "0.5"), "budget": ("--epsilons", "4", "--delta", "0.5")}
-    code, _, err = cli(command, *BUDGET[1:], *privacy[command], "--methods", "fedavg,ditto")
-    assert code == 0, err
-    sentence = "secure-sapefl: delta = 0.5 is not below 1 / n at 2 of 2 sites"
-    assert err.count(sentence) == 1
-    assert err.startswith(sentence), "before anything is run, and so also where cells run in other processes"
-    assert "PrivacyWarning" not in err
-
-
-def test_budget_writes_a_table_numbers_and_a_plot(cli: Cli) -> None:
-    code, out, err = cli(*BUDGET, "--epsilons", "2,inf", "--methods", "sapefl,fedavg", "--format", "json")
-    assert code == 0, err
-    records = json.loads(out)["records"]
-    assert [(one["method"], one["epsilon"]) for one in records] == [
-        ("sapefl", 2.0),
-        ("sapefl", None),
-        ("fedavg", 2.0),
-        ("fedavg", None),
-    ]
-    assert "ε 2, seed 0" in err
-    assert {path.name for path in Path("out").iterdir()} == {
-        "budget.md",
-        "budget.csv",
-        "budget.json",
-        "budget.png",
-        "cells",
-    }
-
-
-def test_bench_dp_says_whether_the_goal_is_met(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bench, "SETTINGS", {"tiny": ((6,), 3, "small")})
-    code, out, err = cli("bench", "dp", "--batch-size", "4", "--repeats", "1", "--format", "json")
-    assert code == 0, err
-    found = json.loads(out)
-    assert found["goal"]["met"] == (found["goal"]["measured"] <= 6)
-    assert {step["model"] for step in found["steps"]} == {"tiny"}

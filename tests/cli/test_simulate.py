@@ -18,8 +18,6 @@ TINY = (
     "--clients", "4", "--local-epochs", "1", "--kappa", "5", "--data-option", "rows=240", "--data-option", "classes=3",
 )  # fmt: skip
 PLAIN = (*TINY, "--rounds", "3", "--protection", "plaintext")
-
-
 Cli = Callable[..., Any]
 
 
@@ -159,13 +157,6 @@ def test_json_is_one_strict_document_and_progress_goes_elsewhere(quick: Cli, tmp
     assert summary == json.loads((tmp_path / "out" / "summary.json").read_text())
     assert answer.err.count("round ") == 3
     assert "accuracy" in answer.err
-
-
-def test_a_round_that_was_not_evaluated_says_no_accuracy(quick: Cli) -> None:
-    answer = quick("simulate", *PLAIN, "--out", "out", "--method", "fedavg", "--evaluate-every", "3")
-    first, second, third = answer.err.splitlines()
-    assert (first, second) == ("round 1/3  done", "round 2/3  done")
-    assert third.startswith("round 3/3  accuracy 0.")
 
 
 def test_quiet_says_nothing_but_the_result(quick: Cli) -> None:

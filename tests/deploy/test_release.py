@@ -115,12 +115,3 @@ def test_from_the_command_line(
     assert "This is release 1 of 5" in capsys.readouterr().out
     assert call(monkeypatch, ready.path, "--study", file, "--out", tmp_path / "two.npz", "--format", "json") == 0
     assert json.loads(capsys.readouterr().out)["release"] == 2
-
-
-def test_bad_usage_is_a_sentence(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert call(monkeypatch, tmp_path) == 2
-    assert "not a finished run" in capsys.readouterr().err
-    assert call(monkeypatch, tmp_path, "--study", "study.toml") == 2
-    assert "not a site's folder" in capsys.readouterr().err

@@ -1,0 +1,19 @@
+"""`bench dp` from the outside."""
+
+import json
+from collections.abc import Callable
+
+import pytest
+
+from secure_sapefl.privacy import bench
+
+Cli = Callable[..., tuple[int, str, str]]
+
+
+def test_bench_dp_says_whether_the_goal_is_met(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bench, "SETTINGS", {"tiny": ((6,), 3, "small")})
+    code, out, err = cli("bench", "dp", "--batch-size", "4", "--repeats", "1", "--format", "json")
+    assert code == 0, err
+    found = json.loads(out)
+    assert found["goal"]["met"] == (found["goal"]["measured"] <= 6)
+    assert {step["model"] for step in found["steps"]} == {"tiny"}

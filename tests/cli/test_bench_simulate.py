@@ -1,0 +1,44 @@
+"""`bench simulate` prints what was measured, all three parts or the one that was asked for."""
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from secure_sapefl.experiments import bench_simulate
+from secure_sapefl.experiments.bench_simulate import EngineRow, PhaseRow, ScalingRow
+
+ENGINE = EngineRow(setting="small", clients=10, parameters=1234, steps=100, sequential_seconds=6.0, batched_seconds=1.5)
+PHASES = [
+    PhaseRow(protection="plaintext", seconds={"total": 3.0, "local": 1.0, "personal": 2.0}),
+    PhaseRow(protection="ckks", seconds={"total": 4.0, "local": 1.0, "personal": 2.0}),
+]
+SCALING = ScalingRow(clients=50, sampled=35, peers=10, seconds_per_round=0.7)
+
+
+@pytest.fixture(autouse=True)
+def measured(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    asked: list[str] = []
+    for part, rows in {"engines": [ENGINE], "phases": PHASES, "scaling": [SCALING]}.items():
+        monkeypatch.setattr(bench_simulate, part, lambda _, part=part, rows=rows: [asked.append(part), *rows][1:])
+    return asked
+
+
+def test_three_tables_with_the_ratios(cli: Callable[..., Any], measured: list[str]) -> None:
+    answer = cli("bench", "simulate")
+    assert (answer.code, measured) == (0, ["engines", "phases", "scaling"])
+    for told in ("4.0×", "15.000", "2.00×", "Encryption is 25% of the encrypted round.", "2000"):
+        assert told in answer.out
+
+
+def test_one_part_as_json(cli: Callable[..., Any], measured: list[str]) -> None:
+    document = json.loads(cli("bench", "simulate", "--part", "engines", "--format", "json").out)
+    assert measured == ["engines"]
+    assert document["engines"][0]["ratio"] == 4.0
+    assert (document["phases"], document["scaling"], document["ckks_share_of_round"]) == ([], [], None)
+
+
+def test_an_unknown_part_is_bad_usage(cli: Callable[..., Any], measured: list[str]) -> None:
+    assert cli("bench", "simulate", "--part", "colour").code == 2
+    assert measured == []
