@@ -10,6 +10,6 @@ frames.py, aggregate.py, answers.py   messages and their parsers
 tags.py         integer tags
 round_key.py    the site: encrypt once, deal shares, forget
 aggregator.py   the server
-committee.py, member.py, certificate.py   who may open a sum, and on what terms
+committee.py, drawing.py, member.py, policy.py, certificate.py   who may open a sum, and on what terms
 recombining.py, opening.py   the site again: answers to key, sum to mean
 """

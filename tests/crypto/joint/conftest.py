@@ -125,7 +125,7 @@ MakeCohort = Callable[..., Cohort]
 IDENTITIES = {name: SiteIdentity.generate(name) for name in "abcdefghijklmnopqrst"}
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def make_cohort() -> MakeCohort:
     def make(
         sites: int = 4,
