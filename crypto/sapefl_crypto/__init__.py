@@ -39,8 +39,7 @@ if TYPE_CHECKING:
     from sapefl_crypto.keys.signing import sign_frame as sign_frame
     from sapefl_crypto.keys.signing import verify_frame as verify_frame
     from sapefl_crypto.parameters import Parameters as Parameters
-    from sapefl_crypto.pool import EncryptionPool as EncryptionPool
-    from sapefl_crypto.pool import ShardedSum as ShardedSum
+    from sapefl_crypto.pool import KeyPool as KeyPool
 
 _HOMES = {
     "aggregate": ("Aggregate",),
@@ -64,7 +63,7 @@ _HOMES = {
     "joint.sealing": ("SealingKey",),
     "joint.tags": ("TagRoot",),
     "parameters": ("Parameters",),
-    "pool": ("EncryptionPool", "ShardedSum"),
+    "pool": ("KeyPool",),
     "keys.signing": ("sign_frame", "verify_frame"),
 }  # fmt: skip
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}

@@ -4,7 +4,7 @@ Each frame is folded into one running sum the moment it arrives, so memory is on
 take part. Whoever does not arrive is simply not in the claim.
 """
 
-from typing import Any, Protocol
+from typing import Any
 
 from sapefl_crypto.aggregate import Aggregate
 from sapefl_crypto.claims import Claim, ClaimedPart, quantise_score
@@ -19,41 +19,25 @@ FreshChunk = tuple[Coefficients, bytes]
 """One polynomial of a fresh ciphertext and the seed of the other."""
 
 
-class Folding(Protocol):
-    """A running encrypted sum: in this process (`RunningSum`) or spread over several (`pool.ShardedSum`)."""
-
-    def fold(self, payload: bytes, weight: int) -> None: ...
-    def payload(self) -> bytes: ...
-
-
 class RunningSum:
-    """Σ weight · ciphertext, chunk by chunk. Reading and adding are two steps: a bad frame leaves no trace."""
+    """Σ weight · ciphertext, chunk by chunk."""
 
     def __init__(self, params: Parameters) -> None:
         self._params = params
         self._ring = ring_of(params.ring_degree, params.scale)
         self._chunks: list[Any] = []
-        self._read: list[FreshChunk] = []
         self._spare: Any | None = None
 
     def fold(self, payload: bytes, weight: int) -> None:
-        self.read(payload)
-        self.add_read(weight)
-
-    def read(self, payload: bytes) -> None:
-        """All that could be wrong with a payload is found here, before any of it counts."""
-        self._read = read_chunks(self._params, payload)
-
-    def add_read(self, weight: int) -> None:
-        """One chunk after the other is loaded, weighed and added, while it is in the processor's cache."""
-        factor = self._ring.weight(weight)
+        """All that could be wrong with a payload is found before any of it counts: a bad frame leaves no trace. Then
+        one chunk after the other is loaded, weighed and added, while it is in the processor's cache."""
+        chunks, factor = read_chunks(self._params, payload), self._ring.weight(weight)
         if self._chunks:
-            for total, chunk in zip(self._chunks, self._read, strict=True):
+            for total, chunk in zip(self._chunks, chunks, strict=True):
                 self._spare = self._weighed(chunk, factor, self._spare)
                 self._ring.add(total, self._spare)
         else:
-            self._chunks = [self._weighed(chunk, factor) for chunk in self._read]
-        self._read = []
+            self._chunks = [self._weighed(chunk, factor) for chunk in chunks]
 
     def _weighed(self, chunk: FreshChunk, factor: Any, into: Any | None = None) -> Any:
         cipher = self._ring.load_fresh(*chunk, into)
@@ -67,10 +51,10 @@ class RunningSum:
 class _Round:
     """What both kinds of aggregator share: the claim so far and the sum so far."""
 
-    def __init__(self, params: Parameters, occasion: Occasion, running: Folding | None) -> None:
+    def __init__(self, params: Parameters, occasion: Occasion) -> None:
         self._params = params
         self._occasion = occasion
-        self._sum: Folding = running or RunningSum(params)
+        self._sum = RunningSum(params)
         self._parts: dict[str, ClaimedPart] = {}
         self._seen: set[str] = set()
 
@@ -118,11 +102,10 @@ class Aggregator(_Round):
         round_index: int,
         length: int,
         max_score: float,
-        running: Folding | None = None,
     ) -> None:
         quantise_score(0.0, max_score, params.weight_bits)
         occasion = Occasion.of(params, Kind.WEIGHTED, study=study, round_index=round_index, length=length)
-        super().__init__(params, occasion, running)
+        super().__init__(params, occasion)
         self._max_score = max_score
 
     def add(self, frame: bytes, score: float, *, sender: str | None = None) -> None:
@@ -138,11 +121,9 @@ class Aggregator(_Round):
 class HiddenAggregator(_Round):
     """Adds frames whose sites have weighed them already; the server learns no score and can bound none."""
 
-    def __init__(
-        self, params: Parameters, *, study: str, round_index: int, length: int, running: Folding | None = None
-    ) -> None:
+    def __init__(self, params: Parameters, *, study: str, round_index: int, length: int) -> None:
         occasion = Occasion.of(params, Kind.HIDDEN, study=study, round_index=round_index, length=length)
-        super().__init__(params, occasion, running)
+        super().__init__(params, occasion)
 
     def add(self, frame: bytes, *, sender: str | None = None) -> None:
         self._count(self._parse(frame, sender), 1)

@@ -28,7 +28,7 @@ from sapefl_crypto.errors import ValueRejected
 from sapefl_crypto.frames import parse_frame
 from sapefl_crypto.occasion import Kind, Occasion
 from sapefl_crypto.parameters import Parameters
-from sapefl_crypto.pool import EncryptionPool, ShardedSum
+from sapefl_crypto.pool import KeyPool
 
 Vectors = npt.NDArray[np.float32]
 Reals = npt.NDArray[np.float64]
@@ -201,21 +201,18 @@ def _worker_counts() -> list[int]:
 
 
 def _scaling(vector: npt.NDArray[np.float32], workers: int) -> Scaling:
+    """Each process encrypts whole vectors, as a simulation has them do while it trains."""
     key = CohortKey.generate(Parameters(max_clients=REPEATS))
-    with EncryptionPool(key, workers) as pool, ShardedSum(key.params, workers) as shards:
-        pool.encrypt(vector, **_ABOUT, sender="warm-up")
-        aggregator = Aggregator(key.params, **_ABOUT, length=vector.size, max_score=1.0, running=shards)
-        encrypts = [timed(partial(pool.encrypt, vector, **_ABOUT, sender=str(c))) for c in range(REPEATS)]
-        adds = [timed(partial(aggregator.add, frame, 1.0)) for _, frame in encrypts]
-        aggregate = aggregator.finish()
-        decrypts = [timed(partial(pool.decrypt, aggregate, **_ABOUT)) for _ in range(REPEATS)]
-    best_encrypt, best_add, best_decrypt = (min(took for took, _ in each) for each in (encrypts, adds, decrypts))
-    return Scaling(
-        workers=workers,
-        encrypt_seconds=best_encrypt,
-        aggregate_seconds_per_client=best_add,
-        decrypt_seconds=best_decrypt,
-    )
+    with KeyPool(key, workers) as pool:
+
+        def encrypt(vectors: int) -> None:
+            names = [str(client) for client in range(vectors)]
+            for frame in [pool.submit(CohortKey.encrypt, vector, **_ABOUT, sender=name) for name in names]:
+                frame.result()
+
+        encrypt(4 * workers)  # until every process is there
+        seconds = min(timed(partial(encrypt, workers))[0] for _ in range(REPEATS))
+    return Scaling(workers=workers, encrypt_seconds=seconds / workers)
 
 
 def timed(work: Callable[[], Any], clock: Callable[[], float] = time.perf_counter) -> tuple[float, Any]:

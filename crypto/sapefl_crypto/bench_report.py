@@ -18,12 +18,10 @@ class Costs:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scaling:
-    """Wall-clock seconds with the chunks of one vector spread over ``workers`` processes."""
+    """Wall-clock seconds for a vector while ``workers`` processes encrypt one each."""
 
     workers: int
     encrypt_seconds: float
-    aggregate_seconds_per_client: float
-    decrypt_seconds: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,12 +10,10 @@ from pathlib import Path
 SCRIPT = """
 import sys
 import numpy as np
-from sapefl_crypto import CohortKey, EncryptionPool, Parameters
-from sapefl_crypto.processes import without_main
+from sapefl_crypto import CohortKey, KeyPool, Parameters
 
-pool = EncryptionPool(CohortKey.generate(Parameters(max_clients=2)), workers=1)
-with without_main():
-    pool.encrypt_async(np.zeros(3, np.float32), study="s", round_index=0, sender="a").result()
+pool = KeyPool(CohortKey.generate(Parameters(max_clients=2)), workers=1)
+pool.submit(CohortKey.encrypt, np.zeros(3, np.float32), study="s", round_index=0, sender="a").result()
 print(*pool._executor._processes, flush=True)
 sys.stdin.read()
 """
