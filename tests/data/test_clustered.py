@@ -1,7 +1,6 @@
 """Clients in clusters that disagree on the labels: what is permuted, what is turned, what stays."""
 
 from collections.abc import Callable
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -9,7 +8,6 @@ import pytest
 from secure_sapefl.data import Federation, build_federation
 from secure_sapefl.data.partition import PartitionRequest, clustered, dirichlet
 from secure_sapefl.data.table import Table
-from secure_sapefl.data.view import View, differing_views
 from secure_sapefl.errors import BadInput
 
 Tables = Callable[..., Table]
@@ -58,18 +56,6 @@ def test_the_seed_decides() -> None:
     assert [c.name for c in first.clients] == [c.name for c in again.clients] != [c.name for c in other.clients]
 
 
-def test_images_of_a_cluster_are_turned_together(make_table: Tables) -> None:
-    pictures = np.arange(6, dtype=np.uint8).reshape(1, 2, 3)
-    np.testing.assert_array_equal(View(quarter_turns=1).of_features(pictures)[0], [[2, 5], [1, 4], [0, 3]])
-    np.testing.assert_array_equal(View(quarter_turns=2).of_features(pictures)[0], [[5, 4, 3], [2, 1, 0]])
-    square = replace(make_table([0, 1, 2] * 10), X=np.zeros((30, 8, 8, 3), np.uint8))
-    oblong = replace(square, X=np.zeros((30, 8, 6), np.uint8))
-    flat = make_table([0, 1, 2] * 10)
-    turns = {name: [v.quarter_turns for v in differing_views(table, 6, rng())] for name, table in
-             (("square", square), ("oblong", oblong), ("flat", flat))}  # fmt: skip
-    assert turns == {"square": [0, 1, 2, 3, 0, 1], "oblong": [0, 2, 0, 2, 0, 2], "flat": [0] * 6}
-
-
 def test_turned_images_are_what_a_model_can_read(tmp_path: object) -> None:
     file = f"{tmp_path}/pictures.npz"
     np.savez(file, X=rng().integers(0, 256, (80, 5, 5), dtype=np.uint8), y=np.arange(80) % 3)
@@ -80,14 +66,6 @@ def test_turned_images_are_what_a_model_can_read(tmp_path: object) -> None:
         assert after.train.X.flags.c_contiguous
         expected = np.rot90(before.test.X, cluster_of(after.name), axes=(2, 3))  # channels first
         np.testing.assert_array_equal(after.test.X, expected)
-
-
-def test_two_classes_have_two_names_for_each_other(make_table: Tables) -> None:
-    table = make_table([0, 1] * 30)
-    views = differing_views(table, 2, rng())
-    assert {tuple(view.of_labels(np.array([0, 1])).tolist()) for view in views} == {(0, 1), (1, 0)}
-    with pytest.raises(BadInput, match="3 clusters need as many ways to name the classes; 2 classes have 2"):
-        differing_views(table, 3, rng())
 
 
 @pytest.mark.parametrize("clusters", [0, 11])

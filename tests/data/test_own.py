@@ -93,38 +93,6 @@ def test_a_mistake_is_named_with_file_and_array(tmp_path, arrays, message):
         load(tmp_path, **arrays)
 
 
-def test_a_pickle_inside_is_never_run(tmp_path):
-    ran = tmp_path / "ran"
-
-    class Trap:
-        def __reduce__(self):
-            return (ran.write_text, ("x",))
-
-    path = save(tmp_path / "mine.npz", X=np.array([Trap()] * N, dtype=object), y=GOOD["y"])
-    ran.unlink(missing_ok=True)
-    with pytest.raises(BadInput, match="could run code"):
-        own_table(path, {}, None, None)
-    assert not ran.exists()
-
-
-@pytest.mark.parametrize("keep", [0.1, 0.5, 0.95])
-def test_a_truncated_file_is_refused(tmp_path, keep):
-    path = save(tmp_path / "mine.npz", **GOOD)
-    path.write_bytes(path.read_bytes()[: int(keep * path.stat().st_size)])
-    with pytest.raises(BadInput, match=r"mine.npz .*again"):
-        own_table(path, {}, None, None)
-
-
-def test_flipped_bytes_are_noticed(tmp_path):
-    path = tmp_path / "mine.npz"
-    np.savez_compressed(path, **GOOD)
-    content = bytearray(path.read_bytes())
-    content[120:140] = b"\xff" * 20
-    path.write_bytes(content)
-    with pytest.raises(BadInput, match=r"damaged|not a readable"):
-        own_table(path, {}, None, None)
-
-
 def test_files_that_are_not_archives(tmp_path):
     with pytest.raises(BadInput, match="There is no file"):
         own_table(tmp_path / "nowhere.npz", {}, None, None)

@@ -5,8 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from secure_sapefl.data import build_federation, private_options
-from secure_sapefl.data.datasets import heart
+from secure_sapefl.data import build_federation
 from secure_sapefl.data.prepare import Range
 from secure_sapefl.data.ranges import public_scale
 from secure_sapefl.errors import BadInput
@@ -77,11 +76,3 @@ def test_one_way_to_scale_at_a_time(tmp_path: Path, table: Path) -> None:
     given = {"ranges": str(ranges(tmp_path, "age = [20, 100]")), "standardise": "none"}
     with pytest.raises(BadInput, match="leave out `standardise`"):
         build_federation(str(table), clients=2, partition="iid", kappa=1.0, seed=0, options=given, label="ill")
-
-
-def test_private_studies_of_hearts_use_clinical_ranges() -> None:
-    assert private_options("heart") == {"standardise": "public"}
-    assert private_options("synthetic") == {}
-    assert private_options("mine.csv") == {}
-    for name, column in heart.PUBLIC.items():
-        assert column.low <= column.typical <= column.high, name

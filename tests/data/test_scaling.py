@@ -1,7 +1,6 @@
 """Whose training rows a table is scaled by: a site's own, or everybody's where clients are made up."""
 
 from pathlib import Path
-from typing import Literal
 
 import numpy as np
 import pytest
@@ -79,17 +78,3 @@ def test_each_natural_site_is_centred_on_its_own(own: Path) -> None:
 def test_the_summary_says_so_too(own: Path) -> None:
     config = Config(dataset=str(own), rounds=1, local_epochs=1, protection="plaintext", method="local")
     assert simulate(config).summary()["preparation"].startswith(SITE)
-
-
-def test_made_up_clients_of_the_hospitals_data_share_a_scale_too(tmp_path: Path) -> None:
-    rng, names = np.random.default_rng(0), np.array(["no_disease", "disease"])
-    X, y, hospital = rng.normal(50, 9, size=(80, 13)).astype(np.float32), np.arange(80) % 2, np.arange(80) // 40
-    layout = {"hospital": hospital, "hospital_names": np.array(["a", "b"]), "class_names": names}
-    np.savez(tmp_path / "heart_disease.npz", X=X, y=y, **layout)
-
-    def scale(partition: Literal["iid"] | None) -> str:
-        made = build_federation("heart", clients=2, partition=partition, kappa=1.0, seed=0, data_dir=tmp_path)
-        return made.preparation
-
-    assert scale(None).startswith(SITE)
-    assert scale("iid").startswith(ALL)
