@@ -1,32 +1,22 @@
-"""What a method is, and what it is given.
+"""What a method is.
 
 The round loop is written once (`protocol/`, run by `engine/`). A method supplies three functions of tensors: the state
 a site starts with, the site's half of a round, and the model a site uses. It never sees a key or a message, and it
-handles any number of sites side by side: row g of every tensor belongs to site g of the group. A deployed site is a
-group of one.
+handles any number of sites side by side (`group.py`): row g of every tensor belongs to site g of the group.
 """
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, Literal
 
-import numpy as np
-import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from secure_sapefl.algorithms.releases import NO_PRIVATE_FORM, NotPrivate, PrivateUse, Releases
+from secure_sapefl.algorithms.group import SiteGroup
+from secure_sapefl.algorithms.releases import NO_PRIVATE_FORM, NotPrivate, Releases
 from secure_sapefl.config import Settings
 from secure_sapefl.models.base import Model
-from secure_sapefl.stopwatch import Stopwatch
-from secure_sapefl.streams import Purpose
-from secure_sapefl.training.objective import Batch, LocalLoss, Objective, Proximal
-from secure_sapefl.training.plan import Plan, Shard, plan_batches
-from secure_sapefl.training.steps import PlainStep, Step
-from secure_sapefl.training.trainer import Trainer, batches
-
-_ROWS_AT_ONCE = 128
 
 
 class Homomorphic(Enum):
@@ -35,194 +25,6 @@ class Homomorphic(Enum):
     SILENT = "sends nothing"
     RELAY = "relays sealed models"
     WEIGHTED_SUM = "weighs and adds ciphertexts"
-
-
-@dataclass(frozen=True, slots=True)
-class Peers:
-    """Personal models a group received: ``received[g, j]`` says whether site g was given model j (never its own).
-
-    Who was given what is known to the host, so the mask may stay in main memory while the models are on a device.
-    """
-
-    models: Tensor  # [J, P]
-    received: Tensor  # bool [G, J]
-
-    @classmethod
-    def nobody(cls, sites: int, theta_initial: Tensor) -> "Peers":
-        """No peer for anyone."""
-        return cls(theta_initial[None], torch.zeros((sites, 1), dtype=torch.bool, device=theta_initial.device))
-
-    def of(self, sites: list[int]) -> "Peers":
-        """The same models, as some of the sites were given them."""
-        return Peers(self.models, self.received[sites])
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SiteGroup:
-    """Everything a group of sites, largest first, has at hand in one round."""
-
-    theta_global: Tensor  # [P], and behind it whatever else a method's sites hold in common
-    theta_initial: Tensor  # [P], the weights everybody started from
-    state: Mapping[str, Tensor]  # what sites keep between rounds, [G, ...]
-    peers: Peers
-    shard: Shard
-    trainer: Trainer
-    streams: Callable[[Purpose], list[np.random.Generator]]
-    local_epochs: int
-    batch_size: int
-    lr: float
-    clock: Stopwatch = field(default_factory=Stopwatch)
-    private: PrivateUse | None = None  # in a private study, the way to everything that leaves
-
-    @property
-    def size(self) -> int:
-        return len(self.shard)
-
-    @property
-    def row_counts(self) -> Tensor:
-        """n_c, [G]."""
-        return torch.tensor(self.shard.sizes, dtype=torch.float32, device=self.theta_global.device)
-
-    def everywhere(self, theta: Tensor) -> Tensor:
-        """One model [P] as the row of every site, [G, P], without a copy."""
-        return theta.expand(self.size, -1)
-
-    def train(
-        self, theta: Tensor, objective: Objective, purpose: Purpose, epochs: int | None = None, *, leaves: bool = True
-    ) -> Tensor:
-        """E epochs of SGD on each site's own rows from ``theta`` [G, P].
-
-        In a private study by DP-SGD, unless neither the result nor anything that follows from it ``leaves`` the site.
-        """
-        if self.private is not None and leaves:
-            return self.private.train(theta, self.trainer.model, self.shard, objective, purpose, self.lr)
-        plan = self._plan(purpose, self.local_epochs if epochs is None else epochs)
-        return self.trainer.train(theta, self.shard, plan, objective, self.lr)
-
-    def train_averaged(self, theta: Tensor, objective: Objective, purpose: Purpose, epochs: int) -> Tensor:
-        """Like `train`, but the mean of the models after each epoch of the second half: SGD's last step is a draw, the
-        mean of many is closer to what it circles."""
-        models = self._epochs(theta, objective, purpose, epochs)
-        return torch.stack([model for epoch, model in enumerate(models) if epoch >= epochs // 2]).mean(0)
-
-    def _epochs(self, theta: Tensor, objective: Objective, purpose: Purpose, epochs: int) -> Iterator[Tensor]:
-        if self.private is not None:
-            yield from self.private.epochs(theta, self.trainer.model, self.shard, objective, purpose, self.lr, epochs)
-            return
-        streams = self.streams(purpose)
-        for _ in range(epochs):
-            plan = plan_batches(self.shard.sizes, streams, epochs=1, batch_size=self.batch_size)
-            theta = self.trainer.train(theta, self.shard, plan, objective, self.lr)
-            yield theta
-
-    def train_local(self) -> Tensor:
-        """``theta_local``: a copy of the global model trained on the plain local loss."""
-        return self.train(self.everywhere(self.theta_global), LocalLoss(), Purpose.LOCAL_BATCHES)
-
-    def proximal(self, anchor: Tensor, strength: float) -> Proximal:
-        """L_c + strength/2 * ||theta - anchor||^2, the same strength at every site."""
-        return Proximal(anchor, torch.full((self.size,), strength, device=anchor.device))
-
-    def steps(self, purpose: Purpose, epochs: int | None = None) -> Iterator[tuple[int, Batch]]:
-        """The batches of E epochs one by one, for what stays at the site: (active sites, batch)."""
-        return batches(self.shard, self._plan(purpose, self.local_epochs if epochs is None else epochs))
-
-    def gradient_steps(self, purpose: Purpose, *, leaves: bool = True) -> Iterator[tuple[int, Step]]:
-        """The steps of E epochs one by one, for methods that take them themselves: (active sites, step).
-
-        In a private study a step answers with noise, unless nothing that follows from it ``leaves`` the site.
-        """
-        if self.private is not None and leaves:
-            return self.private.steps(self.trainer.model, self.shard, purpose)
-        return ((active, PlainStep(self.trainer, batch)) for active, batch in self.steps(purpose))
-
-    def _plan(self, purpose: Purpose, epochs: int) -> Plan:
-        return plan_batches(self.shard.sizes, self.streams(purpose), epochs=epochs, batch_size=self.batch_size)
-
-    @property
-    def present(self) -> Tensor:
-        """1 where a site has a row of that number, 0 past its last, [G, n]."""
-        device = self.shard.x.device
-        sizes = torch.tensor(self.shard.sizes, device=device).unsqueeze(1)
-        return (torch.arange(max(self.shard.sizes), device=device) < sizes).float()
-
-    @property
-    def labels(self) -> Tensor:
-        """Each site's labels in the order of its rows, [G, n]; meaningless where `present` is 0."""
-        device = self.shard.y.device
-        starts, sizes = (
-            torch.tensor(values, device=device).unsqueeze(1) for values in (self.shard.starts, self.shard.sizes)
-        )
-        return self.shard.y[starts + torch.minimum(torch.arange(max(self.shard.sizes), device=device), sizes - 1)]
-
-    @property
-    def label_counts(self) -> Tensor:
-        """Rows of each class, [G, K]."""
-        return (F.one_hot(self.labels, self.trainer.model.classes) * self.present.unsqueeze(2)).sum(1)
-
-    def features(self, bodies: Tensor) -> Tensor:
-        """What each site's body makes of its own rows, [G, n, F]; meaningless where `present` is 0."""
-        return replace(self, trainer=self.trainer.of(self.trainer.model.body)).outputs(bodies)
-
-    def on_features(self, bodies: Tensor) -> "SiteGroup":
-        """The same sites with features for rows and the head for a model: to train heads while bodies stand still."""
-        features, sizes = self.features(bodies), self.shard.sizes
-        starts = tuple(range(0, self.size * max(sizes), max(sizes)))
-        shard = Shard(features.flatten(0, 1), self.labels.flatten(), starts, sizes)
-        return replace(self, shard=shard, trainer=self.trainer.of(self.trainer.model.head))
-
-    def outputs(self, theta: Tensor) -> Tensor:
-        """f(theta_g, D_g), each site's model on all its own rows, [G, n, K]; meaningless where `present` is 0."""
-        model = self.trainer.model
-        answers = theta.new_zeros((self.size, max(self.shard.sizes), model.classes))
-        for block, x in self.row_blocks():
-            answers[: len(x), block] = model.outputs(theta[: len(x)], x)
-        return answers
-
-    def row_blocks(self) -> Iterator[tuple[slice, Tensor]]:
-        """All rows, some at a time: their numbers, and x [A, m, ...] of the sites that have so many, a prefix of the
-        group. So nobody's rows are padded to the number of the largest site's; past its last, a site repeats it."""
-        shard, most, device = self.shard, max(self.shard.sizes), self.shard.x.device
-        first_row = torch.tensor(shard.starts, device=device).unsqueeze(1)
-        last_row = first_row + torch.tensor(shard.sizes, device=device).unsqueeze(1) - 1
-        for start in range(0, most, _ROWS_AT_ONCE):
-            active = sum(size > start for size in shard.sizes)
-            block = slice(start, min(start + _ROWS_AT_ONCE, most))
-            numbers = torch.arange(block.start, block.stop, device=device)
-            yield block, shard.x[torch.minimum(first_row[:active] + numbers, last_row[:active])]
-
-    def first(self, count: int) -> "SiteGroup":
-        """The largest ``count`` sites of the group."""
-        return replace(
-            self,
-            state={name: rows[:count] for name, rows in self.state.items()},
-            peers=Peers(self.peers.models, self.peers.received[:count]),
-            shard=self.shard.narrow(slice(0, count)),
-            streams=lambda purpose: self.streams(purpose)[:count],
-        )
-
-    def losses(self, theta: Tensor, shift: Tensor | float = 0.0) -> Tensor:
-        """L_c(theta_c), the mean cross-entropy over all of each site's rows, [G]; ``shift`` is added to the logits."""
-        present = self.present
-        return (self.record_losses(theta, shift) * present).sum(1) / present.sum(1)
-
-    def record_losses(self, theta: Tensor, shift: Tensor | float = 0.0) -> Tensor:
-        """The cross-entropy of every row, [G, n]; meaningless where `present` is 0."""
-        logits = self.outputs(theta) + shift
-        return F.cross_entropy(logits.flatten(0, 1), self.labels.flatten(), reduction="none").view_as(self.labels)
-
-    def sample_rows(self, at_most: int, purpose: Purpose) -> tuple[Tensor, Tensor]:
-        """Some rows of each site, all where it has no more, padded: x [G, m, ...] and present [G, m]."""
-        m = min(at_most, max(self.shard.sizes))
-        index = np.zeros((self.size, m), dtype=np.int64)
-        present = np.zeros((self.size, m), dtype=np.float32)
-        for g, (size, rng) in enumerate(zip(self.shard.sizes, self.streams(purpose), strict=True)):
-            chosen = np.arange(size) if size <= m else rng.choice(size, m, replace=False)
-            index[g, : len(chosen)] = chosen
-            present[g, : len(chosen)] = 1
-        device = self.shard.x.device
-        first = torch.tensor(self.shard.starts, device=device).unsqueeze(1)
-        return self.shard.x[torch.from_numpy(index).to(device) + first], torch.from_numpy(present).to(device)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

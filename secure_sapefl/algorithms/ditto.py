@@ -7,7 +7,8 @@ averaged by n_c, as for every other method.
 
 from pydantic import Field
 
-from secure_sapefl.algorithms.base import Algorithm, Contribution, Homomorphic, SiteGroup, personal_state
+from secure_sapefl.algorithms.base import Algorithm, Contribution, Homomorphic, personal_state
+from secure_sapefl.algorithms.group import SiteGroup
 from secure_sapefl.algorithms.releases import one_update
 from secure_sapefl.config import Settings
 from secure_sapefl.streams import Purpose

@@ -17,7 +17,8 @@ import torch
 from pydantic import Field
 from torch import Tensor
 
-from secure_sapefl.algorithms.base import Algorithm, Contribution, Homomorphic, SiteGroup, personal_state
+from secure_sapefl.algorithms.base import Algorithm, Contribution, Homomorphic, personal_state
+from secure_sapefl.algorithms.group import SiteGroup
 from secure_sapefl.algorithms.releases import PrivateTraining, Releases
 from secure_sapefl.config import Settings
 from secure_sapefl.sape.similarity import weight_similarity

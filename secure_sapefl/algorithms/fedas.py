@@ -28,7 +28,8 @@ from pydantic import Field
 from torch import Tensor
 from torch.nn import functional as F
 
-from secure_sapefl.algorithms.base import Algorithm, Contribution, Homomorphic, SiteGroup, body_only, personal_state
+from secure_sapefl.algorithms.base import Algorithm, Contribution, Homomorphic, body_only, personal_state
+from secure_sapefl.algorithms.group import SiteGroup
 from secure_sapefl.algorithms.releases import PrivateQuery, PrivateTraining, Releases
 from secure_sapefl.config import Settings
 from secure_sapefl.streams import Purpose

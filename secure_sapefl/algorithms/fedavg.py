@@ -1,6 +1,7 @@
 """FedAvg (McMahan et al., AISTATS 2017): average locally trained copies of one model, weighted by n_c."""
 
-from secure_sapefl.algorithms.base import Algorithm, Contribution, Homomorphic, NoOptions, SiteGroup, no_state
+from secure_sapefl.algorithms.base import Algorithm, Contribution, Homomorphic, NoOptions, no_state
+from secure_sapefl.algorithms.group import SiteGroup
 from secure_sapefl.algorithms.releases import one_update
 
 

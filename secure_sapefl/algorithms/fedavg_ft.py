@@ -10,7 +10,7 @@ from pydantic import Field
 from torch import Tensor
 
 from secure_sapefl.algorithms import fedavg
-from secure_sapefl.algorithms.base import SiteGroup
+from secure_sapefl.algorithms.group import SiteGroup
 from secure_sapefl.config import Settings
 from secure_sapefl.streams import Purpose
 from secure_sapefl.training.objective import LocalLoss

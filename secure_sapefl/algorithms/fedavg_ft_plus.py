@@ -8,8 +8,8 @@ from dataclasses import replace
 from torch import Tensor
 
 from secure_sapefl.algorithms import fedavg_ft
-from secure_sapefl.algorithms.base import SiteGroup
 from secure_sapefl.algorithms.fedavg_ft import FineTuningOptions
+from secure_sapefl.algorithms.group import SiteGroup
 from secure_sapefl.streams import Purpose
 from secure_sapefl.training.objective import LocalLoss
 

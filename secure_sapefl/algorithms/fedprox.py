@@ -6,7 +6,8 @@ authors' code. Stragglers that return fewer epochs are not modelled: every site 
 
 from pydantic import Field
 
-from secure_sapefl.algorithms.base import Algorithm, Contribution, Homomorphic, SiteGroup, no_state
+from secure_sapefl.algorithms.base import Algorithm, Contribution, Homomorphic, no_state
+from secure_sapefl.algorithms.group import SiteGroup
 from secure_sapefl.algorithms.releases import one_update
 from secure_sapefl.config import Settings
 from secure_sapefl.streams import Purpose

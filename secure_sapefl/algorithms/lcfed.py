@@ -29,7 +29,8 @@ from pydantic import Field
 from torch import Tensor
 from torch.nn import functional as F
 
-from secure_sapefl.algorithms.base import Algorithm, Contribution, Homomorphic, SiteGroup, personal_state
+from secure_sapefl.algorithms.base import Algorithm, Contribution, Homomorphic, personal_state
+from secure_sapefl.algorithms.group import SiteGroup
 from secure_sapefl.algorithms.releases import one_update
 from secure_sapefl.config import Settings
 from secure_sapefl.models.base import Model

@@ -1,6 +1,7 @@
 """Local-only: every site trains alone. The floor any collaboration has to beat."""
 
-from secure_sapefl.algorithms.base import Algorithm, Contribution, Homomorphic, NoOptions, SiteGroup, personal_state
+from secure_sapefl.algorithms.base import Algorithm, Contribution, Homomorphic, NoOptions, personal_state
+from secure_sapefl.algorithms.group import SiteGroup
 from secure_sapefl.algorithms.releases import nothing
 from secure_sapefl.streams import Purpose
 from secure_sapefl.training.objective import LocalLoss

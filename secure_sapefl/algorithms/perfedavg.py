@@ -25,7 +25,8 @@ import torch
 from pydantic import Field
 from torch import Tensor
 
-from secure_sapefl.algorithms.base import Algorithm, Contribution, Homomorphic, SiteGroup, no_state
+from secure_sapefl.algorithms.base import Algorithm, Contribution, Homomorphic, no_state
+from secure_sapefl.algorithms.group import SiteGroup
 from secure_sapefl.algorithms.releases import PrivateTraining, Releases
 from secure_sapefl.config import Settings
 from secure_sapefl.streams import Purpose

@@ -28,7 +28,8 @@ import torch
 from pydantic import Field
 from torch import Tensor
 
-from secure_sapefl.algorithms.base import Algorithm, Contribution, Homomorphic, SiteGroup, personal_state
+from secure_sapefl.algorithms.base import Algorithm, Contribution, Homomorphic, personal_state
+from secure_sapefl.algorithms.group import SiteGroup
 from secure_sapefl.algorithms.releases import PrivateQuery, PrivateTraining, PrivateUse, Releases
 from secure_sapefl.algorithms.sapefl import SapeOptions, compared_answers, mean_over_all_rows, similarities
 from secure_sapefl.config import Settings

@@ -18,7 +18,8 @@ from torch import Tensor
 
 from sapefl_crypto.errors import CryptoError
 from secure_sapefl.algorithms import fedavg_ft
-from secure_sapefl.algorithms.base import Algorithm, Homomorphic, Peers
+from secure_sapefl.algorithms.base import Algorithm, Homomorphic
+from secure_sapefl.algorithms.group import Peers
 from secure_sapefl.algorithms.releases import NotPrivate
 from secure_sapefl.config import Settings
 from secure_sapefl.data import Federation

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
-from secure_sapefl.algorithms.base import SiteGroup
+from secure_sapefl.algorithms.group import SiteGroup
 from secure_sapefl.config import Config
 from secure_sapefl.engine.sites import Sites
 from secure_sapefl.errors import OutputFailed

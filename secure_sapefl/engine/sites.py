@@ -9,7 +9,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from secure_sapefl.algorithms.base import Peers, SiteGroup
+from secure_sapefl.algorithms.group import Peers, SiteGroup
 from secure_sapefl.data import Federation
 from secure_sapefl.engine.device import make_trainer
 from secure_sapefl.metrics import Scores

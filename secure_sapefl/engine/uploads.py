@@ -1,12 +1,12 @@
 """Uploads on their way from the sites to the server, in the order in which they were sent."""
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from concurrent.futures import Future
 
 from sapefl_crypto.errors import CryptoError
 from secure_sapefl.engine.events import SERVER, MessageSent, Observer, tell
-from secure_sapefl.protocol.messages import RoundUpload, SiteId
+from secure_sapefl.protocol.messages import Refusal, RoundUpload, SiteId
 from secure_sapefl.protocol.server import Server
 from secure_sapefl.stopwatch import Stopwatch
 
@@ -21,6 +21,11 @@ class UploadQueue:
 
     def put(self, site: SiteId, upload: Future[RoundUpload]) -> None:
         self._pending.append((site, upload))
+
+    def refuse(self, refusals: Iterable[Refusal]) -> None:
+        """Whose contribution the sites themselves leave out."""
+        for refusal in refusals:
+            self._server.refuse(refusal.site, refusal.reason)
 
     def accept_finished(self) -> None:
         while self._pending and self._pending[0][1].done():

@@ -5,7 +5,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from secure_sapefl.algorithms.base import Algorithm, SiteGroup
+from secure_sapefl.algorithms.base import Algorithm
+from secure_sapefl.algorithms.group import SiteGroup
 from secure_sapefl.algorithms.releases import NotPrivate, Releases
 from secure_sapefl.config import Config, Settings
 from secure_sapefl.errors import BadInput

@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from sapefl_crypto.errors import FrameRejected
-from secure_sapefl.algorithms.base import Algorithm, Contribution, Peers, SiteGroup
+from secure_sapefl.algorithms.base import Algorithm, Contribution
+from secure_sapefl.algorithms.group import Peers, SiteGroup
 from secure_sapefl.protocol.answer import Answer
 from secure_sapefl.protocol.codec import Codec, Vector
 from secure_sapefl.protocol.messages import Invitation, Refusal, RoundOutcome, SealedModel, SiteId

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import torch
 
-from secure_sapefl.algorithms.base import Peers
+from secure_sapefl.algorithms.group import Peers
 from secure_sapefl.data import Rows
 from secure_sapefl.engine.assembly import assemble, federation_of
 from secure_sapefl.engine.run_folder import config_of, identity_of, saved_state, summary_of

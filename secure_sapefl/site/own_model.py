@@ -5,7 +5,7 @@ from typing import Final
 import torch
 from torch import Tensor
 
-from secure_sapefl.algorithms.base import Peers
+from secure_sapefl.algorithms.group import Peers
 from secure_sapefl.data.federation import ClientData, Federation
 from secure_sapefl.engine.sites import Sites
 from secure_sapefl.site.state import SiteState

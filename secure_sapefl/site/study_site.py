@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from sapefl_crypto import CohortKey, OwnPart
-from secure_sapefl.algorithms.base import Peers, SiteGroup
+from secure_sapefl.algorithms.group import Peers, SiteGroup
 from secure_sapefl.data import ClientData
 from secure_sapefl.protocol.answer import protect
 from secure_sapefl.protocol.encrypted import CkksCodec

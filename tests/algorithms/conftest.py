@@ -8,7 +8,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from secure_sapefl.algorithms.base import Algorithm, Peers, SiteGroup
+from secure_sapefl.algorithms.base import Algorithm
+from secure_sapefl.algorithms.group import Peers, SiteGroup
 from secure_sapefl.config import Config
 from secure_sapefl.engine.assembly import assemble
 from secure_sapefl.engine.simulator import Simulation

@@ -8,7 +8,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from secure_sapefl.algorithms.base import Algorithm, Contribution, Homomorphic, SiteGroup, StudyFacts
+from secure_sapefl.algorithms.base import Algorithm, Contribution, Homomorphic, StudyFacts
+from secure_sapefl.algorithms.group import SiteGroup
 from secure_sapefl.algorithms.registry import ALGORITHMS
 from secure_sapefl.training.trainer import BatchedTrainer, SequentialTrainer
 

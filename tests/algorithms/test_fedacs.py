@@ -5,8 +5,9 @@ import pytest
 import torch
 
 from secure_sapefl.algorithms import fedacs, local
-from secure_sapefl.algorithms.base import NoOptions, Peers
+from secure_sapefl.algorithms.base import NoOptions
 from secure_sapefl.algorithms.fedacs import FedAcsOptions, displacement_cosines, intermediate_models, neighbours
+from secure_sapefl.algorithms.group import Peers
 from secure_sapefl.errors import BadInput
 from secure_sapefl.streams import Purpose
 from secure_sapefl.training.objective import Proximal

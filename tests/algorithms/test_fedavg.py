@@ -3,7 +3,8 @@
 import torch
 
 from secure_sapefl.algorithms import fedavg
-from secure_sapefl.algorithms.base import NoOptions, Peers, StudyFacts
+from secure_sapefl.algorithms.base import NoOptions, StudyFacts
+from secure_sapefl.algorithms.group import Peers
 from secure_sapefl.models.stacked import Linear, StackedModel
 from secure_sapefl.sape.aggregation import aggregate
 from secure_sapefl.streams import stream

@@ -3,7 +3,8 @@
 import torch
 
 from secure_sapefl.algorithms import local
-from secure_sapefl.algorithms.base import NoOptions, Peers
+from secure_sapefl.algorithms.base import NoOptions
+from secure_sapefl.algorithms.group import Peers
 from secure_sapefl.models.stacked import Linear, StackedModel
 from secure_sapefl.streams import stream
 from secure_sapefl.training.plan import Shard

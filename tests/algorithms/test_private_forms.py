@@ -13,7 +13,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from secure_sapefl.algorithms.base import Algorithm, SiteGroup
+from secure_sapefl.algorithms.base import Algorithm
+from secure_sapefl.algorithms.group import SiteGroup
 from secure_sapefl.algorithms.registry import ALGORITHMS
 from secure_sapefl.algorithms.releases import NotPrivate
 from secure_sapefl.models.base import Model

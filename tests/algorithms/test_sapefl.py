@@ -9,7 +9,8 @@ import torch
 from torch import Tensor
 
 from secure_sapefl.algorithms import sapefl
-from secure_sapefl.algorithms.base import Contribution, SiteGroup, StudyFacts
+from secure_sapefl.algorithms.base import Contribution, StudyFacts
+from secure_sapefl.algorithms.group import SiteGroup
 from secure_sapefl.algorithms.sapefl import ALGORITHM, SapeOptions, similarities, site_round
 from secure_sapefl.sape.objective import CosineAnchored, ProximalAnchored
 from secure_sapefl.sape.similarity import output_similarity, vartheta

@@ -59,7 +59,11 @@ def test_without_anchors_peers_and_listening_it_is_its_control() -> None:
     plus = Simulation(assemble(config(start="local", pseudo_rows=0), federation))
     plus.run()
     group = plus.assembly.sites.group(
-        [0, 1], plus._theta_global, 0, plus._peers(plus.server.open_round(9))[1].of([0, 1]), _clock()
+        [0, 1],
+        plus.key_holders.theta_global,
+        0,
+        plus.key_holders.peers(plus.server.open_round(9))[1].of([0, 1]),
+        _clock(),
     )
     torch.testing.assert_close(
         ALGORITHM.personal_models(group, SapePlusOptions(start="local", pseudo_rows=0)),
@@ -88,9 +92,9 @@ def test_averaging_is_the_mean_over_the_second_half_of_the_epochs() -> None:
 
     simulation = Simulation(assemble(config(), two_concepts(sites=2)))
     simulation.run()
-    group = simulation.assembly.sites.group(
-        [0], simulation._theta_global, 0, simulation._peers(simulation.server.open_round(9))[1].of([0]), _clock()
-    )
+    holders = simulation.key_holders
+    _, peers, _ = holders.peers(simulation.server.open_round(9))
+    group = simulation.assembly.sites.group([0], holders.theta_global, 0, peers.of([0]), _clock())
     start = group.everywhere(group.theta_global)
     after = [group.train(start, LocalLoss(), Purpose.FINE_TUNING, epochs) for epochs in (3, 4)]
     found = group.train_averaged(start, LocalLoss(), Purpose.FINE_TUNING, 4)

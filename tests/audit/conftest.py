@@ -10,7 +10,7 @@ import torch
 
 from sapefl_crypto.tags import TagMaker
 from secure_sapefl import Config, simulate
-from secure_sapefl.algorithms.base import SiteGroup
+from secure_sapefl.algorithms.group import SiteGroup
 from secure_sapefl.audit.audit import Effort, audit
 from secure_sapefl.audit.findings import Findings
 from secure_sapefl.audit.inversion import Attack

@@ -14,7 +14,8 @@ import torch
 from torch import Tensor
 
 from secure_sapefl.algorithms import fedas, sapefl_plus
-from secure_sapefl.algorithms.base import Algorithm, Contribution, Peers, SiteGroup
+from secure_sapefl.algorithms.base import Algorithm, Contribution
+from secure_sapefl.algorithms.group import Peers, SiteGroup
 from secure_sapefl.algorithms.registry import ALGORITHMS
 from secure_sapefl.algorithms.releases import NotPrivate
 from secure_sapefl.models.stacked import Linear, Relu, StackedModel

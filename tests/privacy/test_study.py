@@ -11,8 +11,10 @@ import numpy as np
 import pytest
 import torch
 
-from secure_sapefl.algorithms import base, sapefl
-from secure_sapefl.algorithms.base import NoOptions, Peers
+from secure_sapefl.algorithms import group as site_group
+from secure_sapefl.algorithms import sapefl
+from secure_sapefl.algorithms.base import NoOptions
+from secure_sapefl.algorithms.group import Peers
 from secure_sapefl.algorithms.registry import ALGORITHMS
 from secure_sapefl.algorithms.releases import NotPrivate
 from secure_sapefl.config import Config
@@ -247,15 +249,15 @@ def test_secure_noise_is_said_and_never_the_same_twice(private: Callable[..., Si
     summary = first.run().summary()["privacy"]
     second.run()
     assert summary["generator"] == "OpenSSL (ssl.RAND_bytes)"
-    assert not torch.equal(first._theta_global, second._theta_global)
+    assert not torch.equal(first.key_holders.theta_global, second.key_holders.theta_global)
 
 
 def test_a_private_run_repeats_and_its_groups_do_not_matter(private: Callable[..., Simulation]) -> None:
     runs = [private(), private(), private(group_size=1)]
     for run in runs:
         run.run()
-    assert torch.equal(runs[0]._theta_global, runs[1]._theta_global)
-    torch.testing.assert_close(runs[0]._theta_global, runs[2]._theta_global, rtol=1e-3, atol=1e-4)
+    assert torch.equal(runs[0].key_holders.theta_global, runs[1].key_holders.theta_global)
+    torch.testing.assert_close(runs[0].key_holders.theta_global, runs[2].key_holders.theta_global, rtol=1e-3, atol=1e-4)
 
 
 def test_a_stopped_run_resumes_to_the_same_numbers_and_the_same_epsilon(tmp_path: Path) -> None:
@@ -319,7 +321,7 @@ def test_similarities_are_means_over_all_rows_of_unequal_sites(
     group = sites.group(order, sites.theta_initial, 0, Peers(models, received), Stopwatch())
     compared = partial(sapefl._compared, form="per_sample")
     whole = sapefl.mean_over_all_rows(group, compared)
-    monkeypatch.setattr(base, "_ROWS_AT_ONCE", 7)
+    monkeypatch.setattr(site_group, "_ROWS_AT_ONCE", 7)
     torch.testing.assert_close(sapefl.mean_over_all_rows(group, compared), whole)
     for g, j in received.nonzero().tolist():
         x, _ = group.shard.site(g)
@@ -333,7 +335,7 @@ def test_a_refined_model_stays_at_its_site_and_costs_nothing(private: Callable[.
     """The same messages, the same ledger; only the model a site uses is another."""
     paper, refined = private(), private(options={"refine_epochs": 2})
     results = [simulation.run() for simulation in (paper, refined)]
-    assert torch.equal(paper._theta_global, refined._theta_global)
+    assert torch.equal(paper.key_holders.theta_global, refined.key_holders.theta_global)
     assert torch.equal(paper.assembly.sites.state["theta_personal"], refined.assembly.sites.state["theta_personal"])
     assert events_of(paper, paper.assembly.blueprint.study.sites[0]) == events_of(
         refined, refined.assembly.blueprint.study.sites[0]

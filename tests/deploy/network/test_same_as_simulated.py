@@ -40,6 +40,6 @@ def test_personal_and_global_models_equal_the_simulators(
     for number, name in enumerate(deployed.file.sites):
         agent = deployed.agents[name]
         assert agent.state.absorbed == deployed.file.rounds - 1
-        np.testing.assert_allclose(agent.state.theta_global, simulation._theta_global, atol=2e-5)
+        np.testing.assert_allclose(agent.state.theta_global, simulation.key_holders.theta_global, atol=2e-5)
         for key, values in simulation.assembly.sites.state.items():
             np.testing.assert_allclose(agent.state.own[key][0], values[number], atol=2e-5)

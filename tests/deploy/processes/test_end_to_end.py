@@ -82,7 +82,7 @@ def test_four_hospitals_end_where_the_simulator_ends(deploy: Callable[..., Any],
         state = SiteState.load(home.state_path(study.file.digest), study=study.file.digest, site=site)
         for name, simulated in simulation.assembly.sites.state.items():
             worst = max(worst, float((state.own[name][0] - simulated[place]).abs().max()))
-        worst = max(worst, float((state.theta_global - simulation._theta_global).abs().max()))
+        worst = max(worst, float((state.theta_global - simulation.key_holders.theta_global).abs().max()))
         sent = study.events(site, "sent")
         assert [event.round_index for event in sent] == list(range(ROUNDS))
         assert sent[-1].epsilon is not None

@@ -1,0 +1,113 @@
+"""All simulated sites together, as holders of the cohort key: what they have in common, and their half of a round.
+
+The server's half is `protocol.server.Server`, which the simulator hands nothing from here but messages.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+import torch
+from torch import Tensor
+
+from sapefl_crypto.errors import AggregateRejected
+from secure_sapefl.algorithms.group import Peers
+from secure_sapefl.engine.assembly import Assembly
+from secure_sapefl.engine.events import SERVER, AggregateOpened, Observer, SitesTrained, tell
+from secure_sapefl.engine.privacy import Privacy
+from secure_sapefl.engine.uploads import UploadQueue
+from secure_sapefl.engine.workers import Protector
+from secure_sapefl.metrics import Scores
+from secure_sapefl.protocol.codec import Codec
+from secure_sapefl.protocol.messages import Invitation, Refusal, RoundOutcome, SealedModel, SiteId
+from secure_sapefl.protocol.site import absorb, open_peers, run_round
+from secure_sapefl.stopwatch import Stopwatch
+
+
+class KeyHolders:
+    def __init__(self, assembly: Assembly, codec: Codec, privacy: Privacy) -> None:
+        blueprint = assembly.blueprint
+        self._config, self._study = blueprint.config, blueprint.study
+        self._algorithm, self._options = blueprint.algorithm, blueprint.options
+        self._sites, self._group_size, self._device = assembly.sites, assembly.group_size, assembly.device
+        self._codec, self._privacy = codec, privacy
+        self.theta_global = self._algorithm.initial_global(self._sites.theta_initial, self._options)
+        self._last_upload = torch.full((len(self._sites.names),), -1)
+
+    def answer(
+        self,
+        round_index: int,
+        invitations: Sequence[Invitation],
+        protector: Protector,
+        uploads: UploadQueue,
+        clock: Stopwatch,
+        observers: Sequence[Observer],
+    ) -> None:
+        """Every invited site's half, group by group; one group's uploads are encrypted while the next one trains."""
+        names = self._sites.names
+        position = {invitation.site: i for i, invitation in enumerate(invitations)}
+        with clock.phase("decrypt"):
+            owners, peers, refusals = self.peers(invitations)
+        uploads.refuse(refusals)
+        admitted, refusals = self._privacy.admit(round_index, [names.index(i.site) for i in invitations])
+        uploads.refuse(refusals)
+        for part in self._sites.groups(admitted, self._group_size):
+            here = tuple(names[c] for c in part)
+            theirs = peers.of([position[name] for name in here])
+            group = self._sites.group(part, self.theta_global, round_index, theirs, clock)
+            result = run_round(self._algorithm, self._options, self._privacy.protect(group, part), here)
+            self._sites.keep(part, result)
+            trained = result.contribution
+            tell(observers, SitesTrained(round_index=round_index, sites=here, peers=owners, contribution=trained))
+            uploads.refuse(result.refusals)
+            with clock.phase("encrypt"):
+                for answer in result.answers:
+                    uploads.put(answer.site, protector.submit(answer, self._study, round_index))
+            uploads.accept_finished()
+        uploads.accept_all()
+        for upload in uploads.accepted:
+            self._last_upload[names.index(upload.site)] = round_index
+
+    def peers(self, invitations: Sequence[Invitation]) -> tuple[tuple[SiteId, ...], Peers, Sequence[Refusal]]:
+        """Whose models the invited sites have at hand, who was given which, and whose was no good."""
+        if not self._algorithm.relays_models:
+            return (), Peers.nobody(len(invitations), self._sites.theta_initial), ()
+        return open_peers(invitations, self._sites.theta_initial, self._codec, self._study.name)
+
+    def absorb(self, outcome: RoundOutcome, observers: Sequence[Observer]) -> RoundOutcome:
+        """Take the global step. A sum that is not the claimed one leaves the sites where they were, and is named."""
+        before = self.theta_global
+        try:
+            self.theta_global = absorb(before, outcome, self._codec, self._study.name, self._step)
+        except AggregateRejected as error:
+            refusals = (*outcome.refusals, Refusal(SERVER, f"its sum was rejected by the sites. {error}"))
+            return replace(outcome, aggregate=None, weights=(), refusals=refusals)
+        if outcome.aggregate is not None:
+            theta_global = self.theta_global.cpu().clone()
+            tell(observers, AggregateOpened(round_index=outcome.round_index, theta_global=theta_global))
+        return outcome if self.theta_global is not before else replace(outcome, weights=())
+
+    def _step(self, theta_global: Tensor, mean: Tensor) -> Tensor:
+        return self._algorithm.global_step(theta_global, mean, self._options)
+
+    def evaluate(self, round_index: int) -> tuple[Scores, Scores]:
+        """Own models and the global one, every so many rounds and after the last; nothing in between."""
+        rounds, every = self._config.rounds, self._config.evaluate_every
+        if (round_index + 1) % every and round_index + 1 < rounds:
+            return Scores.of([]), Scores.of([])
+        return self._sites.evaluate(self.theta_global, round_index, self._group_size)
+
+    def tensors(self) -> dict[str, Tensor]:
+        """All they hold, for a checkpoint."""
+        common = {"theta_global": self.theta_global.cpu(), "last_upload": self._last_upload}
+        return {**self._sites.state, **common}
+
+    def restore(self, tensors: dict[str, Tensor]) -> Iterator[SealedModel]:
+        """Stand where a saved run stood; yields what the server relays, sealed under this run's key."""
+        self.theta_global = tensors.pop("theta_global").to(self._device)
+        self._last_upload = tensors.pop("last_upload")
+        self._sites.state = tensors
+        for c, last in enumerate(self._last_upload.tolist()):
+            if self._algorithm.relays_models and last >= 0:
+                name, theta = self._sites.names[c], tensors["theta_personal"][c].numpy()
+                blob = self._codec.seal(theta, study=self._study.name, round_index=last, sender=name)
+                yield SealedModel(sender=name, round_index=last, blob=blob)
