@@ -170,9 +170,9 @@ def test_two_vectors_under_one_key_show_their_difference(make_cohort, attacker) 
 # small messages
 
 
-def part_of_both_read(make_cohort, attacker, plan: JointPlan, weights: tuple[int, int]) -> float:
-    """The part of the values of "b" and "c" that follow from the exact sum alone, both updates of width 1e-4."""
-    updates = np.random.default_rng(4).normal(0, 1e-4, (3, CHUNK)).astype(np.float32)
+def part_of_both_read(make_cohort, attacker, plan: JointPlan, weights: tuple[int, int], width: float = 1e-4) -> float:
+    """The part of the values of "b" and "c" that follow from the exact sum alone, both updates of this width."""
+    updates = np.random.default_rng(4).normal(0, width, (3, CHUNK)).astype(np.float32)
     cohort = two_honest_sites(make_cohort, plan, weights, updates)
     total = attacker.opened_key(cohort, "a")
     whole = [round_key.whole_numbers(update, cohort.about)[0] for update in updates]
@@ -197,6 +197,15 @@ def test_with_eight_weight_bits_an_exact_sum_of_small_updates_falls_apart(
 def test_with_five_it_does_not(make_cohort, attacker) -> None:
     plan = Parameters.joint(max_clients=14)
     assert part_of_both_read(make_cohort, attacker, plan, (1, 31)) < 0.005
+
+
+@pytest.mark.parametrize(
+    ("weights", "width", "read"), [((1, 31), 1e-6, 0.05), ((1, 31), 1e-7, 0.45), ((1, 9), 1e-7, 0.13)]
+)
+def test_updates_of_few_grid_steps_still_fall_apart(make_cohort, attacker, weights, width: float, read: float) -> None:
+    """The limit of the rule, said in README.md: what counts is the width of the update in grid steps."""
+    plan = Parameters.joint(max_clients=14)
+    assert part_of_both_read(make_cohort, attacker, plan, weights, width) == pytest.approx(read, rel=0.2)
 
 
 def test_the_policy_asks_for_comparable_weights_on_top(make_cohort) -> None:
