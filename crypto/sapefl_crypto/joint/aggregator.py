@@ -13,7 +13,7 @@ import numpy as np
 from sapefl_crypto.claims import Claim, ClaimedPart
 from sapefl_crypto.errors import FrameRejected
 from sapefl_crypto.joint.aggregate import JointAggregate, JointClaim
-from sapefl_crypto.joint.field import RING_DEGREE, reduced
+from sapefl_crypto.joint.field import reduced
 from sapefl_crypto.joint.frames import parse_frame
 from sapefl_crypto.joint.occasion import JointRound
 from sapefl_crypto.joint.rows import BLOCK, HALF, ROW_BYTES, Planes, blocks, pack_rows, planes, rows_of
@@ -28,39 +28,44 @@ class LimbSum:
     """Σ weight · chunk as two uint64 limbs a number, straight from packed bytes. Room for Σ weight up to 2^27."""
 
     def __init__(self, chunks: int) -> None:
-        self._low = np.zeros((chunks, RING_DEGREE), np.uint64)
-        self._high = np.zeros((chunks, RING_DEGREE), np.uint64)
+        self._limbs = np.zeros((4, chunks, HALF), np.uint64)  # low and high of a chunk's first half, then of its second
         self._scratch = np.empty((2, BLOCK, HALF), np.uint64)
+        self._packed = np.empty((BLOCK, ROW_BYTES), np.uint8)
 
     def fold(self, payload: bytes | memoryview, weight: int) -> None:
         packed = rows_of(payload)
         for rows in blocks(len(packed)):
-            self._fold_rows(planes(packed[rows]), self._low[rows], self._high[rows], np.uint64(weight))
+            aligned = self._packed[: len(packed[rows])]
+            aligned[:] = packed[rows]  # in a frame they begin anywhere, and numpy is slow with words that do
+            self._fold_rows(planes(aligned), self._limbs[:, rows], np.uint64(weight))
 
-    def _fold_rows(self, given: Planes, low: Coefficients, high: Coefficients, weight: np.uint64) -> None:
-        limb, last_bits = self._scratch[:, : len(low)]
+    def _fold_rows(self, given: Planes, sums: Coefficients, weight: np.uint64) -> None:
+        first_low, first_high, second_low, second_high = sums
+        limb, last_bits = self._scratch[:, : len(first_low)]
         np.bitwise_and(given.words, _LIMB, out=limb)
-        _add(low[:, :HALF], limb, weight)
+        _add(first_low, limb, weight)
         np.right_shift(given.words, np.uint64(_FIRST_SHIFT), out=limb)
         np.right_shift(limb, np.uint64(_FIRST_SHIFT), out=last_bits)
         limb &= _LIMB
-        _add(high[:, :HALF], limb, weight)
-        np.left_shift(given.fours, 4, out=limb, dtype=np.uint64)
+        _add(first_high, limb, weight)
+        np.copyto(limb, given.fours)
+        limb <<= np.uint64(4)
         limb |= last_bits
-        _add(low[:, HALF:], limb, weight)
-        np.left_shift(given.ones, 16, out=limb, dtype=np.uint64)
-        limb |= given.twos
-        _add(high[:, HALF:], limb, weight)
+        _add(second_low, limb, weight)
+        np.copyto(limb, given.ones)
+        limb <<= np.uint64(16)
+        np.copyto(last_bits, given.twos)
+        limb |= last_bits
+        _add(second_high, limb, weight)
 
     def payload(self) -> bytes:
-        packed = np.empty((len(self._low), ROW_BYTES), np.uint8)
+        packed = np.empty((self._limbs.shape[1], ROW_BYTES), np.uint8)
         for rows in blocks(len(packed)):
-            pack_rows(self._reduced(self._low[rows], self._high[rows]), packed[rows])
+            first_low, first_high, second_low, second_high = self._limbs[:, rows]
+            first = reduced(first_high, first_low, _FIRST_SHIFT)
+            second = reduced(second_high, second_low, _SECOND_SHIFT)
+            pack_rows(np.hstack((first, second)), packed[rows])
         return packed.tobytes()
-
-    def _reduced(self, low: Coefficients, high: Coefficients) -> Coefficients:
-        first = reduced(high[:, :HALF], low[:, :HALF], _FIRST_SHIFT)
-        return np.hstack((first, reduced(high[:, HALF:], low[:, HALF:], _SECOND_SHIFT)))
 
 
 def _add(total: Coefficients, numbers: Coefficients, weight: np.uint64) -> None:

@@ -17,7 +17,7 @@ Packed = npt.NDArray[np.uint8]
 
 HALF: Final = RING_DEGREE // 2
 ROW_BYTES: Final = RING_DEGREE * PRIME_BITS // 8
-BLOCK: Final = 8
+BLOCK: Final = 16
 """Chunks that are worked on at a time: what they need stays in the processor's cache."""
 _EDGES: Final = (8 * HALF, 12 * HALF, 14 * HALF)
 
