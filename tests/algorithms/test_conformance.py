@@ -124,9 +124,3 @@ def test_a_round_runs_without_leaving_its_device(algorithm: Algorithm, four_site
     for name, rows in tensors(contribution).items():
         assert rows.device.type == "meta", name
         assert rows.shape[0] == 4, name
-
-
-def test_the_name_is_the_key(algorithm: Algorithm, four_sites: Any) -> None:
-    assert ALGORITHMS[algorithm.name] is algorithm
-    assert algorithm.title
-    assert algorithm.source

@@ -5,7 +5,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 from secure_sapefl import Config, simulate
@@ -15,44 +14,6 @@ from secure_sapefl.errors import BadInput
 
 Tiny = Callable[..., Config]
 Numbers = Callable[[Any], dict[str, Any]]
-
-SPREAD = {"mean", "std", "per_client"}
-CONTRACT: dict[str, set[str] | None] = {
-    "method": None, "dataset": None, "clients": None, "rounds": None, "seed": None, "protection": None, "device": None,
-    "versions": None, "accuracy": SPREAD, "auc": SPREAD, "global_accuracy": SPREAD, "privacy": None,
-    "bytes": {"up_per_client_round", "down_per_client_round", "update_bytes_per_parameter"},
-    "seconds": {"total", "local", "similarity", "personal", "encrypt", "aggregate", "decrypt", "evaluate"},
-    "skipped_rounds": None, "parameters": None,
-}  # fmt: skip
-BESIDES = {"source", "partition", "client_names", "client_rows", "refused", "similarity_matrix", "late_clients"}
-
-
-def test_the_summary_keeps_its_contract(whole: tuple[Path, Result]) -> None:
-    """Scripts rely on these names; new ones are added here on purpose or not at all."""
-    folder, result = whole
-    summary = result.summary()
-    assert summary.keys() == CONTRACT.keys() | BESIDES
-    for key, inner in CONTRACT.items():
-        if inner is not None:
-            assert summary[key].keys() >= inner, key
-    for key in ("bytes", "seconds"):
-        assert summary[key].keys() == CONTRACT[key]
-    assert json.loads((folder / "summary.json").read_text()) == summary
-
-
-def test_what_the_summary_says(whole: tuple[Path, Result]) -> None:
-    summary = whole[1].summary()
-    assert (summary["method"], summary["dataset"], summary["protection"]) == ("sapefl", "synthetic", "plaintext")
-    assert (summary["clients"], summary["rounds"], summary["seed"], summary["privacy"]) == (4, 4, 0, None)
-    for key in ("accuracy", "auc", "global_accuracy"):
-        per_client = summary[key]["per_client"]
-        assert len(per_client) == 4
-        assert all(0 <= value <= 1 for value in per_client)
-        assert summary[key]["mean"] == pytest.approx(np.mean(per_client))
-        assert summary[key]["std"] == pytest.approx(np.std(per_client))
-    assert summary["parameters"] == 20 * 128 + 128 + 128 * 64 + 64 + 64 * 3 + 3
-    assert summary["bytes"]["update_bytes_per_parameter"] == pytest.approx(4, abs=0.01)
-    assert whole[1].accuracy.mean == summary["accuracy"]["mean"]
 
 
 def test_the_folder_holds_what_was_promised(whole: tuple[Path, Result]) -> None:
@@ -98,11 +59,6 @@ def test_encrypted_and_plaintext_runs_agree(whole: tuple[Path, Result], tiny: Ti
         assert ours.everywhere == theirs.everywhere
         assert ours.similarity == theirs.similarity
         assert ours.weights == theirs.weights
-
-
-def test_encrypting_in_another_process_changes_nothing(whole: tuple[Path, Result], tiny: Tiny) -> None:
-    result = simulate(tiny(protection="ckks", workers=1, rounds=2))
-    assert result.accuracy == whole[1].rounds[1].personal.accuracy
 
 
 @pytest.mark.parametrize("method", ALGORITHMS)

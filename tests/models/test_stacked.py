@@ -40,19 +40,6 @@ def test_the_head_is_the_last_linear_layer(preset: Preset, hidden: int) -> None:
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-def test_a_stack_answers_like_its_modules_one_by_one(shape: tuple[int, ...]) -> None:
-    model = build_model(shape, 3, "small")
-    theta = torch.stack([model.initial(np.random.default_rng(g)) for g in range(3)])
-    x = torch.randn((3, 4, *shape), generator=torch.Generator().manual_seed(0))
-    stacked = model.apply(model.views(theta), x)
-    assert stacked.shape == (3, 4, 3)
-    for g in range(3):
-        module = model.module()
-        vector_to_parameters(theta[g], module.parameters())
-        torch.testing.assert_close(stacked[g], module(x[g]), atol=1e-5, rtol=1e-5)
-
-
-@pytest.mark.parametrize("shape", SHAPES)
 def test_a_stack_has_the_gradients_of_its_modules(shape: tuple[int, ...]) -> None:
     model = build_model(shape, 3, "small")
     theta = torch.stack([model.initial(np.random.default_rng(g)) for g in range(2)])
@@ -65,14 +52,6 @@ def test_a_stack_has_the_gradients_of_its_modules(shape: tuple[int, ...]) -> Non
         vector_to_parameters(theta[g].clone(), module.parameters())
         own = torch.autograd.grad(module(x[g]).square().sum(), list(module.parameters()))
         torch.testing.assert_close(flat[g], parameters_to_vector(own), atol=1e-4, rtol=1e-4)
-
-
-def test_views_write_through() -> None:
-    model = StackedModel((Linear(2, 2),), 2, 2)
-    theta = torch.zeros(2, model.parameters)
-    weight, bias = model.views(theta)
-    weight[1, 0, 1], bias[0, 1] = 7, 9
-    assert theta.tolist() == [[0, 0, 0, 0, 0, 9], [0, 7, 0, 0, 0, 0]]
 
 
 def test_an_answer_by_hand() -> None:

@@ -47,10 +47,3 @@ def test_a_frame_gives_back_what_was_put_in(study: str, round_index: int, sender
 def test_any_other_bytes_are_one_kind_of_error(data: bytes) -> None:
     with pytest.raises(FrameRejected):
         unpack(data, study="s", round_index=3)
-
-
-def test_a_sealed_model_does_not_pass_for_another_sites() -> None:
-    codec = PlaintextCodec(PARAMS)
-    blob = codec.seal(np.ones(3, np.float32), **ABOUT, sender="a")
-    with pytest.raises(FrameRejected, match="'a'"):
-        codec.open(blob, **ABOUT, sender="b")

@@ -3,10 +3,8 @@
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
 import pytest
 
-from secure_sapefl.protocol.answer import Answer, protect
 from secure_sapefl.protocol.messages import RoundUpload
 from secure_sapefl.protocol.server import Server
 
@@ -50,11 +48,3 @@ def test_where_updates_are_summed_none_may_be_missing(bench: Any) -> None:
     server, site = bench.server(), bench.invited[0]
     assert not server.accept(replace(bench.upload(site), update=None))
     assert "carries an update" in server.close_round().refusals[0].reason
-
-
-def test_an_answer_without_an_update_becomes_a_sealed_model_alone(bench: Any) -> None:
-    answer = Answer(site="a", similarity_score=0.0, update=None, theta_personal=np.ones(20, np.float32))
-    upload = protect(answer, bench.codec, bench.study, 3)
-    assert upload.update is None
-    assert upload.theta_personal is not None
-    assert upload.size == 8 + len(upload.theta_personal.blob)

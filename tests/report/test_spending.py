@@ -51,7 +51,6 @@ def test_a_record_the_replay_does_not_reach_is_shown_without_releases(private_ru
 
 def test_a_run_without_a_budget_has_none(make_run):
     assert by_release(make_run(client_rows=[1, 2, 3])) is None
-    assert budget_of(make_run()) is None
 
 
 def test_a_method_that_releases_nothing_spends_nothing():
@@ -64,9 +63,3 @@ def test_more_rounds_spend_more():
     first, second = (summary["epsilon_max"] for summary in summaries)
     assert 0 < first < second <= 4
     assert math.isfinite(second)
-
-
-@pytest.mark.parametrize(("covered", "said"), [(True, "yes"), (False, "no")])
-def test_whether_preparing_rows_is_covered_is_said_in_words(make_run, covered, said):
-    facts = dict(budget_of(make_run(privacy={"epsilon_max": 1.0, "preparation_covered": covered})).facts)
-    assert facts["The way rows are prepared is covered"] == said

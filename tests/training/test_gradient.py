@@ -61,15 +61,6 @@ def test_gradient_leaves_the_weights_alone():
     assert not theta.requires_grad
 
 
-@pytest.mark.parametrize(("model", "shape"), [(MLP, (4,)), (CNN, (1, 4, 4))], ids=["mlp", "cnn"])
-def test_head_after_body_is_the_model(model, shape):
-    shard, theta, _ = case(model, shape)
-    x = shard.x[None].expand(2, *shard.x.shape)
-    features = model.body.outputs(theta[:, : model.head_start], x)
-    torch.testing.assert_close(model.head.outputs(theta[:, model.head_start :], features), model.outputs(theta, x))
-    assert model.body.parameters + model.head.parameters == model.parameters
-
-
 @pytest.mark.parametrize("kind", [BatchedTrainer, SequentialTrainer])
 def test_a_trainer_of_the_head_trains_the_head(kind):
     trainer = kind(MLP).of(MLP.head)

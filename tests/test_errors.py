@@ -1,0 +1,32 @@
+"""Errors are sentences with an exit code; the tree at the head of the module is the tree there is."""
+
+import inspect
+import re
+
+import pytest
+
+from secure_sapefl import errors
+from secure_sapefl.errors import BadInput, SapeflError, UnknownName
+
+CLASSES = {name: kind for name, kind in inspect.getmembers(errors, inspect.isclass) if issubclass(kind, SapeflError)}
+
+
+def test_the_tree_names_every_error_with_its_exit_code() -> None:
+    drawn = dict(re.findall(r"──\s(\w+)\s+\((\d)\)", errors.__doc__ or ""))
+    assert drawn == {name: str(kind.exit_code) for name, kind in CLASSES.items() if kind is not SapeflError}
+
+
+def test_it_draws_bad_input_above_its_kinds() -> None:
+    below = set(re.findall(r"│\s+[├└]── (\w+)", errors.__doc__ or ""))
+    assert below == {name for name, kind in CLASSES.items() if issubclass(kind, BadInput) and kind is not BadInput}
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("fedvag", "Unknown method 'fedvag'. Did you mean 'fedavg'? Run `methods` for all of them."),
+        ("qqq", "Unknown method 'qqq'. Known: ditto, fedavg. Run `methods` for all of them."),
+    ],
+)
+def test_an_unknown_name_is_answered_with_the_nearest_or_with_all(name: str, said: str) -> None:
+    assert str(UnknownName("method", name, ["fedavg", "ditto"], "methods")) == said
