@@ -115,7 +115,7 @@ class Member(Guarded):
                 raise AggregateRejected("shares", f"{self._about}: no share of {part.sender!r} has come here.")
             if (part.weight, part.nonce) != (signed.weight, signed.nonce):
                 raise AggregateRejected(
-                    "own weight",
+                    "signed weight",
                     f"{self._about}: {part.sender!r} signed another weight or frame than the claim says.",
                 )
 

@@ -106,7 +106,6 @@ class JointRound:
             raise ValueRejected(f"Purpose {self.purpose[:40]!r}: use 1 to {_PURPOSE_BYTES} printable ASCII characters.")
         if strangers := [name for name in self.committee.members if name not in self.roster]:
             raise ValueRejected(f"The committee names {strangers[0]!r}, which is not on the roster; draw it again.")
-
         object.__setattr__(self, "occasion", self._occasion())
 
     def _occasion(self) -> JointOccasion:
