@@ -51,7 +51,7 @@ FORBIDDEN = {  # folder or module: what it must not import, however deep inside 
         "sapefl_crypto",
     },
     "secure_sapefl.privacy": {"secure_sapefl.engine", "secure_sapefl.data", "sapefl_crypto"},
-    "secure_sapefl.protocol": {"secure_sapefl.engine", "secure_sapefl.data", *ROOMS},
+    "secure_sapefl.protocol": {"secure_sapefl.engine", "secure_sapefl.data", "secure_sapefl.privacy", *ROOMS},
     "secure_sapefl.storage": {"torch", "secure_sapefl.protocol", "secure_sapefl.engine", *ROOMS},
     "secure_sapefl.study": {"secure_sapefl.site", "secure_sapefl.coordinator", "secure_sapefl.transport"},
     "secure_sapefl.coordinator": {"secure_sapefl.site"},
@@ -68,6 +68,7 @@ FORBIDDEN = {  # folder or module: what it must not import, however deep inside 
         "secure_sapefl.cli",
         *ROOMS,
         "secure_sapefl.experiments",
+        "secure_sapefl.report",
     },
 }
 ALLOWED = {

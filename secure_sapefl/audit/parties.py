@@ -115,7 +115,7 @@ class AtSite(Party):
         self._hear_outcome(messages.outcome)
 
 
-class Observer(Party):
+class NetworkObserver(Party):
     """Handed nothing it could open: the connection is encrypted once more."""
 
     def hear(self, messages: RoundMessages) -> None:  # noqa: ARG002 - it cannot read them

@@ -3,7 +3,7 @@
 from collections import Counter
 from dataclasses import dataclass
 
-from secure_sapefl.audit.parties import AtServer, AtSite, Observer, Party
+from secure_sapefl.audit.parties import AtServer, AtSite, NetworkObserver, Party
 from secure_sapefl.audit.recording import PublicTerms, RecordedRun
 from secure_sapefl.audit.server_attacks import Forger, key_within_reach
 from secure_sapefl.audit.traffic import Sizes
@@ -42,7 +42,7 @@ def replay(config: Config, federation: Federation) -> Replay:
         AtServer("server", terms, keyless),
         AtSite("peer", terms, recorded.key_holder, site),
         AtServer("server and one site", terms, recorded.key_holder, site),
-        Observer("observer", terms, PlaintextCodec(terms.params)),
+        NetworkObserver("observer", terms, PlaintextCodec(terms.params)),
     )
     sizes, forger = Sizes(), Forger(terms, recorded.key_holder)
     result = recorded.run(*parties, sizes, *([forger] if config.protection == "ckks" else []))

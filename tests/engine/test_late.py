@@ -162,7 +162,7 @@ def test_a_newcomer_without_budget_keeps_the_global_model(with_late: Make, tmp_p
     config = with_late(dp_ledgers=tmp_path, **PRIVATE)
     _, first, _ = run(config)
     for trained in federation_of(config).clients[:4]:
-        for file in tmp_path.glob(f"{trained.name}.jsonl*"):  # the ledger and its head
+        for file in tmp_path.glob(f"{trained.name}.*"):  # the ledger and its head
             file.unlink()
     _, block, _ = run(config)
     assert {one["site"] for one in block["refused"]} == set(first["names"])
