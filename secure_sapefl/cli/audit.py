@@ -4,12 +4,14 @@ import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-from rich.table import Table
+
+from secure_sapefl.cli.options import Format
+from secure_sapefl.cli.sheets import print_table
 
 if TYPE_CHECKING:
     from secure_sapefl.audit.findings import Findings, Inferences, PartyFindings
@@ -25,7 +27,7 @@ def audit(
     ] = _REFERENCES,
     canaries: Annotated[int, typer.Option(min=10, help="Made-up records for the bound on epsilon.")] = _CANARIES,
     seed: Annotated[int, typer.Option(min=0, help="Fixes every draw of the audit.")] = 0,
-    output: Annotated[Literal["table", "json"], typer.Option("--format", help="What to print at the end.")] = "table",
+    output: Format = "table",
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")] = False,
 ) -> None:
     """Attack a finished run from the view of its server, of a curious peer, of both together, and of the network.
@@ -91,12 +93,9 @@ def _stages(total: int, quiet: bool) -> Iterator[Callable[[str], None]]:
 
 def _show(findings: "Findings", run: Path) -> None:
     console = Console()
-    table = Table(
-        "party", "membership: AUC, found at 1 % false alarms", "rows rebuilt", "learnt from scores, sizes, times"
-    )
-    for party in findings.parties:
-        table.add_row(party.name, _membership(party), _rebuilt(party), _learnt(party))
-    console.print(table)
+    membership = "membership: AUC, found at 1 % false alarms"
+    columns = ("party", membership, "rows rebuilt", "learnt from scores, sizes, times")
+    print_table("", columns, [(one.name, _membership(one), _rebuilt(one), _learnt(one)) for one in findings.parties])
     console.print(_epsilon(findings), highlight=False)
     for alarm in findings.alarms:
         console.print(f"[bold red]Broken promise:[/] {alarm.sentence}")
@@ -105,14 +104,14 @@ def _show(findings: "Findings", run: Path) -> None:
     console.print(f"Details: {run / 'audit.json'}, {run / 'report.html'}", highlight=False, soft_wrap=True)
 
 
-def _membership(party: "PartyFindings") -> str:
+def _membership(party: "PartyFindings") -> list[str]:
     lines = []
     for one in party.memberships:
         best = one.best
         found = best.tpr[0.01]
         at = "too few rows" if found is None else f"{found.value:.1%} ({found.low:.1%} to {found.high:.1%})"
         lines.append(f"{one.kind}: {best.auc.value:.2f} ({best.auc.low:.2f} to {best.auc.high:.2f}), {at}")
-    return "\n".join(lines) or "no model in sight"
+    return lines or ["no model in sight"]
 
 
 def _rebuilt(party: "PartyFindings") -> str:
@@ -122,10 +121,10 @@ def _rebuilt(party: "PartyFindings") -> str:
     return f"{'some' if one.works else 'none'} of {len(one.errors)}; best error {min(one.errors):.2f}"
 
 
-def _learnt(party: "PartyFindings") -> str:
+def _learnt(party: "PartyFindings") -> list[str]:
     parts = {"scores": party.scores, "sizes": party.sizes, "times": party.times}
     found = [f"{source}: {_properties(inferred)}" for source, inferred in parts.items() if _properties(inferred)]
-    return "\n".join(found) or "nothing"
+    return found or ["nothing"]
 
 
 def _properties(inferred: "Inferences") -> str:

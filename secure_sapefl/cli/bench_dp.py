@@ -1,11 +1,12 @@
 """`secure-sapefl bench dp`: a private step against a plain one, by mode."""
 
 import json
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
-from rich.table import Table
+
+from secure_sapefl.cli.options import Format
+from secure_sapefl.cli.sheets import print_table
 
 if TYPE_CHECKING:
     from secure_sapefl.privacy.bench import StepCost
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
 def dp(
     batch_size: Annotated[int, typer.Option(min=1, help="Records in a step.")] = 16,
     repeats: Annotated[int, typer.Option(min=1, help="Turns of five steps for each mode.")] = 10,
-    output: Annotated[Literal["table", "json"], typer.Option("--format", help="How to print.")] = "table",
+    output: Format = "table",
 ) -> None:
     """Differential privacy: one site's step with clipping and noise against a plain one, ours and Opacus' own.
 
@@ -28,14 +29,11 @@ def dp(
         goal = {"at_most": GOAL, "measured": ours.ratio, "met": ours.ratio <= GOAL}
         typer.echo(json.dumps({"batch_size": batch_size, "steps": [cost.to_json() for cost in costs], "goal": goal}))
         return
-    console = Console()
-    console.print(_table(costs, batch_size))
+    columns = ("model", "parameters", "step", "ms", "in plain steps")
+    print_table(f"Batch {batch_size}, one site", columns, map(_cells, costs))
     met = "met" if ours.ratio <= GOAL else "not met"
-    console.print(f"Goal: at most {GOAL:g} plain steps on the {ours.model}: {ours.ratio:.1f}, {met}.", highlight=False)
+    typer.echo(f"Goal: at most {GOAL:g} plain steps on the {ours.model}: {ours.ratio:.1f}, {met}.")
 
 
-def _table(costs: "list[StepCost]", batch_size: int) -> Table:
-    table = Table("model", "parameters", "step", "ms", "in plain steps", title=f"Batch {batch_size}, one site")
-    for cost in costs:
-        table.add_row(cost.model, f"{cost.parameters:,}", cost.mode, f"{cost.milliseconds:.2f}", f"{cost.ratio:.1f}×")
-    return table
+def _cells(cost: "StepCost") -> tuple[str, ...]:
+    return cost.model, f"{cost.parameters:,}", cost.mode, f"{cost.milliseconds:.2f}", f"{cost.ratio:.1f}×"

@@ -6,23 +6,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.console import Console
-from rich.table import Table
 
 from secure_sapefl.cli.interruption import going_on_with, same_command
-from secure_sapefl.cli.options import key_values
+from secure_sapefl.cli.options import Format, key_values
 from secure_sapefl.cli.progress import download_progress
+from secure_sapefl.cli.sheets import print_table
 from secure_sapefl.errors import BadInput, SapeflError, UnknownName
 
 if TYPE_CHECKING:
     from secure_sapefl.data import DatasetSpec, Federation
 
 app = typer.Typer(help="Datasets: list them, check and picture one, fetch one.", no_args_is_help=True)
-
-
-class Format(StrEnum):
-    table = "table"
-    json = "json"
 
 
 class PartitionName(StrEnum):
@@ -33,11 +27,10 @@ class PartitionName(StrEnum):
 
 
 DataDir = Annotated[Path | None, typer.Option(help="Folder with .npz files; otherwise SAPEFL_DATA, then the cache.")]
-OutputFormat = Annotated[Format, typer.Option("--format", help="JSON goes to stdout and nothing else does.")]
 
 
 @app.command("list")
-def list_datasets(data_dir: DataDir = None, output: OutputFormat = Format.table) -> None:
+def list_datasets(data_dir: DataDir = None, output: Format = "table") -> None:
     """Every registered dataset: task, licence, source, and where it is on this machine.
 
     Example: `secure-sapefl data list --format json`
@@ -45,13 +38,11 @@ def list_datasets(data_dir: DataDir = None, output: OutputFormat = Format.table)
     from secure_sapefl.data import DATASETS
 
     entries = [_entry(spec, data_dir) for spec in DATASETS.values()]
-    if output is Format.json:
+    if output == "json":
         typer.echo(json.dumps(entries, indent=2))
         return
-    table = Table("name", "task", "classes", "rows", "here", "licence", "source", title="Datasets", show_lines=True)
-    for entry in entries:
-        table.add_row(*(str(entry[key]) for key in ("name", "task", "classes", "rows", "here", "licence", "source")))
-    Console().print(table)
+    columns = ("name", "task", "classes", "rows", "here", "licence", "source")
+    print_table("Datasets", columns, [[entry[key] for key in columns] for entry in entries], lines=True)
 
 
 @app.command()
@@ -67,7 +58,7 @@ def check(
     option: Annotated[list[str] | None, typer.Option(metavar="KEY=VALUE", help="A dataset option.")] = None,
     data_dir: DataDir = None,
     out: Annotated[Path | None, typer.Option(metavar="PNG", help="Where to draw clients × classes.")] = None,
-    output: OutputFormat = Format.table,
+    output: Format = "table",
 ) -> None:
     """Validate a dataset, print what each client gets, and draw it.
 
@@ -96,7 +87,7 @@ def check(
 
         skew = f", κ = {kappa:g}" if federation.partition == "dirichlet" else ""
         draw_partition(federation, out, title=f"{dataset}: {federation.partition}{skew}, seed {seed}")
-    if output is Format.json:
+    if output == "json":
         typer.echo(json.dumps(_summary(federation), indent=2))
         return
     _print_federation(federation)
@@ -172,11 +163,17 @@ def _summary(federation: "Federation") -> dict[str, Any]:
 
 
 def _print_federation(federation: "Federation") -> None:
-    table = Table("client", "train", "test", "classes", "largest class", title=f"{federation.dataset}: sound")
-    for client, counts in zip(federation.clients, federation.class_counts(), strict=True):
-        largest = f"{federation.class_names[counts.argmax()]} ({counts.max() / counts.sum():.0%})"
-        table.add_row(client.name, str(len(client.train)), str(len(client.test)), str((counts > 0).sum()), largest)
-    Console().print(table)
+    rows = [
+        (
+            client.name,
+            len(client.train),
+            len(client.test),
+            (counts > 0).sum(),
+            f"{federation.class_names[counts.argmax()]} ({counts.max() / counts.sum():.0%})",
+        )
+        for client, counts in zip(federation.clients, federation.class_counts(), strict=True)
+    ]
+    print_table(f"{federation.dataset}: sound", ("client", "train", "test", "classes", "largest class"), rows)
     one_class = sum(len(set(client.test.y.tolist())) < 2 for client in federation.clients)
     typer.echo(
         f"{federation.source}; {federation.partition} partition, {len(federation.clients)} clients, "

@@ -7,13 +7,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
-from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-from rich.table import Table
 
 from secure_sapefl.cli.interruption import going_on_with, same_command
 from secure_sapefl.cli.options import key_values
+from secure_sapefl.cli.sheets import print_wide_table
 
 if TYPE_CHECKING:
     from secure_sapefl.experiments.runner import Runner, Step
@@ -129,13 +128,9 @@ def conclude(document: "Document", charts: "Sequence[Chart]", out: Path, output:
 
 
 def show(document: "Document", out: Path) -> None:
-    console = Console()
     for line in (document.title, *document.setting):
-        console.print(line, highlight=False, soft_wrap=True, markup=False)
+        typer.echo(line)
     for sheet in document.sheets:
-        table = Table(*sheet.header, title=sheet.title, title_justify="left", box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
-        for row in sheet.rows:
-            table.add_row(*row)
-        console.print(table)
+        print_wide_table(sheet.title, sheet.header, sheet.rows)
     for line in (*document.notes, f"Files: {out}"):
-        console.print(line, highlight=False, soft_wrap=True, markup=False)
+        typer.echo(line)

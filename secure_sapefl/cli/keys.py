@@ -4,13 +4,10 @@ import json
 import os
 from collections.abc import Iterable
 from dataclasses import asdict
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
-from rich.table import Table
 
 from sapefl_crypto.keys import safe_file
 from sapefl_crypto.keys.custody import (
@@ -24,18 +21,14 @@ from sapefl_crypto.keys.custody import (
 from sapefl_crypto.keys.identity import SiteIdentity, SitePublicKeys
 from sapefl_crypto.keys.keyfile import KeyRecord, Kind, inspect_key, read_key, write_key
 from sapefl_crypto.secret import Secret
+from secure_sapefl.cli.options import Format
 from secure_sapefl.cli.passphrases import AskPassphrase, PassphraseFile, known_passphrase, new_passphrase
-from secure_sapefl.cli.sheets import cell
+from secure_sapefl.cli.sheets import print_table
 from secure_sapefl.errors import BadInput, OutputFailed
 
 app = typer.Typer(help="Make, hand out and inspect the keys of sites and cohorts.", no_args_is_help=True)
 
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace existing files. What they held is lost.")]
-
-
-class Format(StrEnum):
-    TABLE = "table"
-    JSON = "json"
 
 
 @app.command()
@@ -101,7 +94,7 @@ def cohort(
         write_key(targets[site.name], seal_copy(record, site), replace=overwrite)
     if keep:
         write_key(keep, record, passphrase=words, replace=overwrite)
-    _print_table(("site", "fingerprint", "sealed copy"), [(s.name, s.fingerprint, targets[s.name]) for s in sites])
+    print_table("", ("site", "fingerprint", "sealed copy"), [(s.name, s.fingerprint, targets[s.name]) for s in sites])
     typer.echo("Compare each site's fingerprint with the site, and have every site check the cohort key's:")
     typer.echo(f"Cohort key fingerprint: {record.about['fingerprint']}")
 
@@ -140,7 +133,7 @@ def open_(
 @app.command()
 def inspect(
     file: Annotated[Path, typer.Argument(help="A key file, a sealed copy or a site's .pub file.")],
-    format: Annotated[Format, typer.Option(help="How to print it.")] = Format.TABLE,
+    output: Format = "table",
 ) -> None:
     """Say what a key file is, whose it is and its fingerprint; never what it keeps secret.
 
@@ -151,10 +144,10 @@ def inspect(
     `secure-sapefl keys inspect heart.key --format json`
     """
     facts = _describe(file)
-    if format is Format.JSON:
+    if output == "json":
         typer.echo(json.dumps(facts))
     else:
-        _print_table(("field", "value"), facts.items())
+        print_table("", ("field", "value"), facts.items())
 
 
 def _describe(file: Path) -> dict[str, str | int | float]:
@@ -199,10 +192,3 @@ def _make_folder(path: Path) -> None:
         path.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise OutputFailed(f"{path} cannot be made: {(error.strerror or 'unknown reason').lower()}.") from None
-
-
-def _print_table(columns: Iterable[str], rows: Iterable[Iterable[object]]) -> None:
-    table = Table(*columns)
-    for row in rows:
-        table.add_row(*map(cell, row))
-    Console().print(table)

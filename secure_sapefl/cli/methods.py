@@ -1,32 +1,33 @@
 """`secure-sapefl methods`: what can be compared."""
 
 import json
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING
 
 import typer
+
+from secure_sapefl.cli.options import Format
+from secure_sapefl.cli.sheets import print_table
 
 if TYPE_CHECKING:
     from secure_sapefl.algorithms.base import Algorithm
 
 
 def methods(
-    output: Annotated[Literal["table", "json"], typer.Option("--format", help="How to print.")] = "table",
+    output: Format = "table",
 ) -> None:
     """List the methods, what their server has to do, and their options with defaults."""
-    from rich.console import Console
-    from rich.table import Column, Table
-
     from secure_sapefl.algorithms.registry import ALGORITHMS
 
     if output == "json":
         typer.echo(json.dumps([_described(algorithm) for algorithm in ALGORITHMS.values()]))
         return
-    table = Table("name", "method", "the server", Column("options", overflow="fold"), "source", show_lines=True)
-    for algorithm in ALGORITHMS.values():
-        options = algorithm.options().model_dump(mode="json")
-        lines = "\n".join(f"{key} = {value}" for key, value in options.items())
-        table.add_row(algorithm.name, algorithm.title, algorithm.homomorphic.value, lines, algorithm.source)
-    Console().print(table)
+    columns = ("name", "method", "the server", "options", "source")
+    print_table("", columns, map(_cells, ALGORITHMS.values()), lines=True)
+
+
+def _cells(algorithm: "Algorithm") -> tuple[object, ...]:
+    options = [f"{key} = {value}" for key, value in algorithm.options().model_dump(mode="json").items()]
+    return algorithm.name, algorithm.title, algorithm.homomorphic.value, options, algorithm.source
 
 
 def _described(algorithm: "Algorithm") -> dict[str, object]:

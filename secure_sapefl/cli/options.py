@@ -10,7 +10,7 @@ from secure_sapefl.errors import BadInput
 
 Format = Annotated[
     Literal["table", "json"],
-    typer.Option("--format", help="What to print at the end.", rich_help_panel="Running"),
+    typer.Option("--format", help="A table for people, or JSON and nothing else.", rich_help_panel="Running"),
 ]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress.", rich_help_panel="Running")]
 

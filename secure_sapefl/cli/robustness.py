@@ -7,16 +7,17 @@ from statistics import mean
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.console import Console
-from rich.table import Table
 
 from secure_sapefl.cli import experiment_options as shared
 from secure_sapefl.cli.options import Format
 from secure_sapefl.cli.setting_options import takes
+from secure_sapefl.cli.sheets import print_table
 from secure_sapefl.config import Config
 
 if TYPE_CHECKING:
     from secure_sapefl.experiments.robustness import RobustnessRow
+
+_NUMBERS = ("personal", "everywhere", "hostile_share")
 
 
 @takes(Config, without={*shared.FIXED, "scores"}, defaults={"rounds": 20, "protection": "plaintext"})
@@ -38,16 +39,18 @@ def robustness(
     if output == "json":
         typer.echo(json.dumps([asdict(row) for row in rows]))
     else:
-        Console().print(_table(rows, share))
+        _show(rows, share)
 
 
-def _table(rows: "list[RobustnessRow]", share: float) -> Table:
+def _show(rows: "list[RobustnessRow]", share: float) -> None:
     cells: dict[tuple[str, str], list[RobustnessRow]] = defaultdict(list)
     for row in rows:
         cells[row.attack, row.method].append(row)
-    table = Table("attack", "method", "own models", "global model", "hostile weight")
-    for (attack, method), found in cells.items():
-        means = (mean(getattr(row, name) for row in found) for name in ("personal", "everywhere", "hostile_share"))
-        table.add_row(attack, method, *(f"{value:.3f}" for value in means))
-    table.caption = f"Accuracy at honest sites; {share:.0%} of the sites hostile; mean over {len(found)} seeds."
-    return table
+    shown = [(*key, *(_mean(found, name) for name in _NUMBERS)) for key, found in cells.items()]
+    seeds = len({row.seed for row in rows})
+    caption = f"Accuracy at honest sites; {share:.0%} of the sites hostile; mean over {seeds} seeds."
+    print_table("", ("attack", "method", "own models", "global model", "hostile weight"), shown, caption=caption)
+
+
+def _mean(rows: "list[RobustnessRow]", name: str) -> str:
+    return f"{mean(getattr(row, name) for row in rows):.3f}"

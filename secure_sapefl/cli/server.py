@@ -5,15 +5,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
 
 from secure_sapefl.cli.interruption import same_command
 from secure_sapefl.cli.live import server_view
+from secure_sapefl.cli.options import Format
 from secure_sapefl.cli.passphrases import PassphraseFile, known_passphrase
+from secure_sapefl.cli.sheets import print_table
 from secure_sapefl.cli.transport import JsonLogs, MetricsPort, WithoutTls, host_and_port
 from secure_sapefl.errors import BadInput
+from secure_sapefl.plain_text import printable
 
 if TYPE_CHECKING:
     from secure_sapefl.transport.flower import Tls
@@ -118,7 +118,7 @@ def start(
 @app.command()
 def status(
     state: State = Path("server"),
-    format: Annotated[str, typer.Option(help="table or json.")] = "table",
+    output: Format = "table",
 ) -> None:
     """Rounds, who is in, and bytes. There is no model to show: the server has none.
 
@@ -131,24 +131,22 @@ def status(
     from secure_sapefl.coordinator.state import read_status
 
     found = read_status(state)
-    if format == "json":
+    if output == "json":
         typer.echo(json.dumps(found))
         return
-    console = Console()
-    title = f"Study {found['study']} ({found['digest'][:16]}): {_progress(found)}"
-    console.print(title, highlight=False, soft_wrap=True)
-    table = Table("site", "online", "rounds", "last answer", "MB up", "MB down")
-    for site in found["sites"]:
-        cells = (
-            site["site"],
-            "yes" if site["online"] else "no",
-            str(site["absorbed"]),
-            site["answer"] + (f"; rejected {site['rejected']}" if site["rejected"] else ""),
-            f"{site['bytes_up'] / 1e6:.2f}",
-            f"{site['bytes_down'] / 1e6:.2f}",
-        )
-        table.add_row(*(Text(cell, overflow="fold") for cell in cells))
-    console.print(table)
+    typer.echo(printable(f"Study {found['study']} ({found['digest'][:16]}): {_progress(found)}"))
+    print_table("", ("site", "online", "rounds", "last answer", "MB up", "MB down"), map(_cells, found["sites"]))
+
+
+def _cells(site: dict[str, Any]) -> tuple[object, ...]:
+    return (
+        site["site"],
+        "yes" if site["online"] else "no",
+        site["absorbed"],
+        site["answer"] + (f"; rejected {site['rejected']}" if site["rejected"] else ""),
+        f"{site['bytes_up'] / 1e6:.2f}",
+        f"{site['bytes_down'] / 1e6:.2f}",
+    )
 
 
 def _progress(found: dict[str, Any]) -> str:

@@ -14,6 +14,7 @@ from rich.text import Text
 
 from secure_sapefl.cli import site_start, site_status
 from secure_sapefl.cli.keys import Overwrite
+from secure_sapefl.cli.options import Format
 from secure_sapefl.cli.passphrases import PassphraseFile, known_passphrase
 from secure_sapefl.cli.sheets import print_table
 from secure_sapefl.cli.study import StudyPath
@@ -32,7 +33,6 @@ app = typer.Typer(
 
 HomePath = Annotated[Path, typer.Option("--home", help="The site's folder.", envvar="SAPEFL_SITE")]
 Fingerprint = Annotated[str, typer.Option(help="The cohort key's fingerprint as the custodian read it out.")]
-Output = Annotated[Literal["table", "json"], typer.Option("--format", help="How to print it.")]
 
 
 @app.command()
@@ -91,7 +91,7 @@ def key_(
 
 
 @app.command()
-def review(study: StudyPath, home: HomePath = Path("site"), output: Output = "table") -> None:
+def review(study: StudyPath, home: HomePath = Path("site"), output: Format = "table") -> None:
     """Hold a study against this site's policy: what will leave, who can read it, what it may cost in epsilon.
 
     Exit code 0 if nothing conflicts, 3 if something does, 2 if study, data or the site's folder are not in order.

@@ -5,17 +5,16 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
-from rich.table import Table
 
-from secure_sapefl.cli.sheets import cell
+from secure_sapefl.cli.options import Format
+from secure_sapefl.cli.sheets import print_table
 
 Home = Annotated[Path, typer.Option(help="The site's folder.", envvar="SAPEFL_SITE")]
 
 
 def status(
     home: Home = Path("site"),
-    format: Annotated[str, typer.Option(help="table or json.")] = "table",
+    output: Format = "table",
 ) -> None:
     """How far each study is at this site, what it has cost, and whether anything is wrong.
 
@@ -28,13 +27,11 @@ def status(
     from secure_sapefl.site.status import all_statuses
 
     found = all_statuses(home)
-    if format == "json":
+    if output == "json":
         typer.echo(json.dumps(found))
         return
-    table = Table("study", "running", "rounds", "answered", "epsilon", "refused letters", "device", "state")
-    for one in found:
-        table.add_row(*map(cell, _cells(one)))
-    Console().print(table)
+    columns = ("study", "running", "rounds", "answered", "epsilon", "refused letters", "device", "state")
+    print_table("", columns, map(_cells, found))
 
 
 def _cells(one: dict[str, Any]) -> tuple[str, ...]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from secure_sapefl.cli.keys import read_public
-from secure_sapefl.cli.options import given
+from secure_sapefl.cli.options import Format, given
 from secure_sapefl.cli.passphrases import PassphraseFile, known_passphrase
 from secure_sapefl.cli.setting_options import takes
 from secure_sapefl.cli.sheets import print_rows, print_table
@@ -75,7 +75,7 @@ def show(
     reader: Annotated[
         Literal["data-officer"] | None, typer.Option("--for", help="A note for a data protection officer, in Markdown.")
     ] = None,
-    output: Annotated[Literal["table", "json"], typer.Option("--format", help="How to print it.")] = "table",
+    output: Format = "table",
 ) -> None:
     """Say what a study is: who takes part, what leaves a site, who can read it, what it may cost in epsilon.
 
@@ -111,7 +111,7 @@ def verify(
         str | None, typer.Option(help="The coordinator's key fingerprint, as the coordinator read it out.")
     ] = None,
     digest: Annotated[str | None, typer.Option(help="The digest the study should have, or its beginning.")] = None,
-    output: Annotated[Literal["table", "json"], typer.Option("--format", help="How to print it.")] = "table",
+    output: Format = "table",
 ) -> None:
     """Check signature, digest, release, method and the keys of the roster; exit code 2 if anything is wrong.
 

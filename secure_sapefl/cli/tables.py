@@ -3,20 +3,17 @@
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
-from rich.table import Table
+import typer
+
+from secure_sapefl.cli.sheets import print_rows
 
 _NOT_SAID = "by whoever passed the rows"
 _NO_GLOBAL_MODEL = "none was trained"
 
 
 def show_summary(summary: dict[str, Any], folder: Path) -> None:
-    table = Table(title=f"{summary['method']} on {summary['dataset']}", show_header=False, title_justify="left")
-    for name, value in _rows(summary):
-        table.add_row(name, value)
-    console = Console()
-    console.print(table)
-    console.print(f"Report: {folder / 'report.html'}", highlight=False, soft_wrap=True)
+    print_rows(f"{summary['method']} on {summary['dataset']}", _rows(summary))
+    typer.echo(f"Report: {folder / 'report.html'}")
 
 
 def _rows(summary: dict[str, Any]) -> list[tuple[str, str]]:
