@@ -98,9 +98,10 @@ def test_a_site_that_spoils_sums_is_left_out_and_the_study_goes_on(small: Small,
     assert first.equal(second)
     assert study.site_status(others[0])["halted"] is None
     wrong = [event.round_index for event in study.events(others[0], "refused") if event.checks == {"tags": False}]
-    print(
-        f"\nhostile site: wrong sums in rounds {wrong}; sums used in the others; {study.status()['sites'][0]['answer']}"
-    )
+    held = [event.round_index for event in study.events(others[0], "checked")]
+    (out,) = study.status()["history"][-1]["left_out"]
+    print(f"\nhostile site: wrong sums in rounds {wrong}, sound ones in {held}; {out['reason']}")
+    assert sorted([*wrong, *held]) == list(range(5))
     assert len(wrong) <= 3
 
 
