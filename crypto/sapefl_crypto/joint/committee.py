@@ -17,11 +17,16 @@ MOST_MEMBERS = 255
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Committee:
-    """``members`` in the order of their shares; ``tolerated`` colluders among them learn nothing alone."""
+    """``members`` in the order of their shares; ``tolerated`` colluders among them learn nothing alone.
+
+    ``colluders`` are those among all sites, and so perhaps among the senders: more than sit on a committee where only
+    some sites do, as many as are tolerated where all do.
+    """
 
     members: tuple[str, ...]
     threshold: int
     tolerated: int
+    colluders: int = 0
 
     def __post_init__(self) -> None:
         size = len(self.members)
@@ -32,6 +37,7 @@ class Committee:
                 f"{size} members, {self.threshold} needed to open, {self.tolerated} colluders tolerated: the threshold "
                 "must exceed the colluders and not exceed the members."
             )
+        object.__setattr__(self, "colluders", max(self.colluders, self.tolerated))
 
     @property
     def quorum(self) -> int:
@@ -40,8 +46,8 @@ class Committee:
 
     @property
     def fewest_senders(self) -> int:
-        """Two honest sites must remain when all tolerated colluders are among the senders."""
-        return self.tolerated + 2
+        """Two honest sites must remain when all colluders are among the senders."""
+        return self.colluders + 2
 
     def point(self, member: str) -> int:
         """Where the member's share lies on the polynomial; the secret lies at 0."""
@@ -51,5 +57,5 @@ class Committee:
 
     @property
     def digest(self) -> bytes:
-        about = bind("sapefl joint committee 1", self.threshold, self.tolerated, *self.members)
+        about = bind("sapefl joint committee 1", self.threshold, self.tolerated, self.colluders, *self.members)
         return hashlib.sha256(about).digest()[:16]

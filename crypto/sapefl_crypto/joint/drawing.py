@@ -12,6 +12,7 @@ all nonces when he does; sites sign theirs with their consent.
 import hashlib
 import math
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Final
 
 from sapefl_crypto.binding import bind
@@ -31,9 +32,21 @@ def chance_of_more(sites: int, colluders: int, members: int, tolerated: int) -> 
     return sum(ways) / math.comb(sites, members)
 
 
-def planned_size(sites: int, *, colluders: int, rounds: int, failure: float = 1e-6) -> tuple[int, int, int]:
-    """Members k, threshold t and tolerated f for a study: more than f colluders on a committee with chance ``failure``
-    at most, in any of its rounds; two thirds of the members open a sum, and a third may be silent."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommitteeSize:
+    """How many sit, how many open a sum, how many colluders may sit, and how many there are among all sites."""
+
+    members: int
+    threshold: int
+    tolerated: int
+    colluders: int
+
+
+def planned_size(sites: int, *, colluders: int, rounds: int, failure: float = 1e-6) -> CommitteeSize:
+    """A size for a whole study: more than ``tolerated`` colluders sit with chance ``failure`` at most, in any round.
+
+    Two thirds of the members open a sum, so that a third may be silent.
+    """
     if sites < FEWEST_SITES or not 0 <= colluders <= sites - 2 or rounds < 1 or not 0 < failure < 1:
         raise ValueRejected(
             f"{sites} sites, {colluders} colluders, {rounds} rounds, failure {failure}: joint keys need three sites, "
@@ -44,7 +57,7 @@ def planned_size(sites: int, *, colluders: int, rounds: int, failure: float = 1e
         tolerated = _tolerated(sites, colluders, members, failure / rounds)
         threshold = max(-(-2 * members // 3), tolerated + 1)
         if tolerated <= members // 3 or (sites <= ALL_SIT_UP_TO and threshold <= members):
-            return members, threshold, tolerated
+            return CommitteeSize(members=members, threshold=threshold, tolerated=tolerated, colluders=colluders)
     raise ValueRejected(
         f"No committee of up to {sizes[-1]} of {sites} sites keeps {colluders} colluders below a third of it in "
         f"{rounds} rounds but for chance {failure:g}. Tolerate fewer colluders or allow a larger chance."
@@ -57,14 +70,13 @@ def _tolerated(sites: int, colluders: int, members: int, chance: float) -> int:
     return next(count for count in candidates if chance_of_more(sites, colluders, members, count) <= chance)
 
 
-def draw_committee(
-    nonces: Mapping[str, bytes], *, seed: bytes, round_index: int, size: tuple[int, int, int]
-) -> Committee:
+def draw_committee(nonces: Mapping[str, bytes], *, seed: bytes, round_index: int, size: CommitteeSize) -> Committee:
     """The committee of a round: the sites whose hash is smallest, in order of their names."""
-    members, threshold, tolerated = size
-    if members > len(nonces):
-        raise ValueRejected(f"A committee of {members} cannot be drawn from {len(nonces)} sites; plan it again.")
+    if size.members > len(nonces):
+        raise ValueRejected(f"A committee of {size.members} cannot be drawn from {len(nonces)} sites; plan it again.")
     everybody = bind("sapefl joint nonces 1", *(part for name in sorted(nonces) for part in (name, nonces[name])))
     about = bind("sapefl joint draw 1", seed, hashlib.sha256(everybody).digest(), round_index)
-    drawn = sorted(nonces, key=lambda name: hashlib.sha256(bind("rank", about, name)).digest())[:members]
-    return Committee(members=tuple(sorted(drawn)), threshold=threshold, tolerated=tolerated)
+    drawn = sorted(nonces, key=lambda name: hashlib.sha256(bind("rank", about, name)).digest())[: size.members]
+    return Committee(
+        members=tuple(sorted(drawn)), threshold=size.threshold, tolerated=size.tolerated, colluders=size.colluders
+    )

@@ -1,6 +1,6 @@
 """What a member demands of a claim before it signs, and a site before it opens.
 
-The committee's rule comes first: tolerated colluders know their own updates, so two honest senders must remain. And two
+The committee's rule comes first: colluders know their own updates, so two honest senders must remain. And two
 of *comparable* weight: a sum that is nearly all one site's is that site's update, whatever else is in it.
 """
 
@@ -17,7 +17,7 @@ from sapefl_crypto.occasion import Kind
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JointPolicy:
-    """``max_honest_share`` bounds a site's share of what is left when the heaviest tolerated others are taken out.
+    """``max_honest_share`` bounds a site's share of what is left when as many of the heaviest others collude as may.
 
     ``own`` is the manifest of the frame this site sent. ``rules`` are those of shared keys, its ``own`` unused.
     """
@@ -36,14 +36,14 @@ class JointPolicy:
         if len(claim) < committee.fewest_senders:
             raise AggregateRejected(
                 "minimum cohort",
-                f"{about}: {len(claim)} senders; with {committee.tolerated} colluders among them, fewer than two "
+                f"{about}: {len(claim)} senders; with {committee.colluders} colluders among them, fewer than two "
                 f"honest ones could remain. At least {committee.fewest_senders} are needed.",
             )
-        share = largest_honest_share([part.weight for part in claim], committee.tolerated)
+        share = largest_honest_share([part.weight for part in claim], committee.colluders)
         if share > self.max_honest_share:
             raise AggregateRejected(
                 "maximum share",
-                f"{about}: if the {committee.tolerated} heaviest others collude, one site holds {share:.3f} of the "
+                f"{about}: if the {committee.colluders} heaviest others collude, one site holds {share:.3f} of the "
                 f"rest, allowed {self.max_honest_share:.3f}.",
             )
         self.rules.check(claim, Kind.WEIGHTED, about.plan.weight_bits)
@@ -60,7 +60,7 @@ class JointPolicy:
             )
 
 
-def largest_honest_share(weights: Sequence[int], tolerated: int) -> float:
-    """The largest share any site can have among those left when the ``tolerated`` heaviest others are gone."""
+def largest_honest_share(weights: Sequence[int], colluders: int) -> float:
+    """The largest share any site can have among those left when the heaviest others, the colluders, are gone."""
     ordered = sorted(weights, reverse=True)
-    return ordered[0] / (ordered[0] + sum(ordered[tolerated + 1 :]))
+    return ordered[0] / (ordered[0] + sum(ordered[colluders + 1 :]))

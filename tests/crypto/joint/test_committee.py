@@ -101,6 +101,17 @@ def test_a_claim_of_too_few_senders_is_refused_by_members_and_readers(make_cohor
     cohort.members["a"].endorse(cohort.aggregate(["a", "b", "c", "d"]).claimed)
 
 
+def test_colluders_that_do_not_sit_may_still_send(make_cohort, vectors) -> None:
+    """One colluder on the committee, three among all sites: five senders are asked for, not three."""
+    cohort = make_cohort(6, members=4, threshold=3)
+    about = replace(cohort.about, committee=replace(cohort.about.committee, colluders=3))
+    assert (cohort.about.committee.fewest_senders, about.committee.fewest_senders) == (3, 5)
+    assert about.occasion.committee_digest != cohort.about.occasion.committee_digest
+    cohort.send(vectors[:4], SCORES[:4])
+    with pytest.raises(AggregateRejected, match="At least 5"):
+        JointPolicy().check(about, cohort.aggregate().claimed)
+
+
 def test_the_largest_honest_share_by_hand() -> None:
     """Without the heaviest other (10) the heaviest (20) has 20 of 20 + 5 + 5."""
     assert largest_honest_share([5, 20, 10, 5], 1) == pytest.approx(20 / 30)

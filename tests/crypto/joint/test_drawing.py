@@ -5,7 +5,7 @@ from collections import Counter
 import pytest
 
 from sapefl_crypto import ValueRejected
-from sapefl_crypto.joint.drawing import chance_of_more, draw_committee, planned_size
+from sapefl_crypto.joint.drawing import CommitteeSize, chance_of_more, draw_committee, planned_size
 
 
 def test_fifteen_of_seventy_are_not_enough_for_ten_colluders() -> None:
@@ -22,19 +22,21 @@ def test_chances_by_hand() -> None:
     assert chance_of_more(4, 2, 2, 2) == 0
 
 
-@pytest.mark.parametrize(
-    ("sites", "colluders", "size"), [(4, 1, (4, 3, 1)), (7, 2, (7, 5, 2)), (15, 5, (15, 10, 5)), (7, 5, (7, 6, 5))]
-)
-def test_few_sites_are_all_members(sites: int, colluders: int, size: tuple[int, int, int]) -> None:
-    assert planned_size(sites, colluders=colluders, rounds=100) == size
+@pytest.mark.parametrize(("sites", "colluders", "threshold"), [(4, 1, 3), (7, 2, 5), (15, 5, 10), (7, 5, 6)])
+def test_few_sites_are_all_members(sites: int, colluders: int, threshold: int) -> None:
+    found = planned_size(sites, colluders=colluders, rounds=100)
+    assert (found.members, found.threshold, found.tolerated) == (sites, threshold, colluders)
 
 
 @pytest.mark.parametrize(("sites", "colluders"), [(70, 10), (500, 50), (10_000, 1000)])
 def test_many_sites_draw_a_committee_that_holds_over_a_whole_study(sites: int, colluders: int) -> None:
-    members, threshold, tolerated = planned_size(sites, colluders=colluders, rounds=100, failure=1e-6)
+    size = planned_size(sites, colluders=colluders, rounds=100, failure=1e-6)
+    members, tolerated = size.members, size.tolerated
     assert 100 * chance_of_more(sites, colluders, members, tolerated) <= 1e-6
-    assert tolerated < threshold <= members
+    assert tolerated < size.threshold <= members
     assert (members + tolerated) // 2 + 1 <= members - members // 3 + 1, "a third of the members may be silent"
+    nonces = {str(number): b"" for number in range(sites)}
+    assert draw_committee(nonces, seed=b"", round_index=0, size=size).fewest_senders == colluders + 2
 
 
 @pytest.mark.parametrize(("sites", "colluders", "rounds"), [(2, 0, 1), (5, 4, 1), (5, 1, 0), (100, 45, 100)])
@@ -44,7 +46,7 @@ def test_what_cannot_be_planned_is_refused(sites: int, colluders: int, rounds: i
 
 
 NONCES = {f"site-{number}": bytes([number] * 16) for number in range(40)}
-ABOUT = {"seed": b"seed", "round_index": 3, "size": (15, 10, 3)}
+ABOUT = {"seed": b"seed", "round_index": 3, "size": CommitteeSize(members=15, threshold=10, tolerated=3, colluders=5)}
 
 
 def test_a_draw_is_the_same_for_everybody_and_another_every_round() -> None:
