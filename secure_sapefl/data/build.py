@@ -14,7 +14,7 @@ from secure_sapefl.data.load import load_table
 from secure_sapefl.data.partition import DEFAULT_CLUSTERS, PARTITIONS, PartitionRequest, Share
 from secure_sapefl.data.prepare import described, learns_from_rows
 from secure_sapefl.data.split import Indices, split_rows
-from secure_sapefl.data.streams import Purpose, stream
+from secure_sapefl.data.streams import DataPurpose, stream
 from secure_sapefl.data.table import Table, Units
 from secure_sapefl.errors import BadInput, UnknownName
 
@@ -56,12 +56,14 @@ def build_federation(
         partition=partition,
     )
     if rows is not None:
-        table = table.sample(rows, stream(seed, Purpose.SAMPLE))
+        table = table.sample(rows, stream(seed, DataPurpose.SAMPLE))
     name = partition or ("dirichlet" if table.group is None else "natural")
     request = PartitionRequest(clients=clients, kappa=kappa, clusters=clusters)
-    shares = PARTITIONS[name](table, request, stream(seed, Purpose.PARTITION))
+    shares = PARTITIONS[name](table, request, stream(seed, DataPurpose.PARTITION))
     units = Units.of(table)
-    splits = [split_rows(table, units, share.rows, stream(seed, Purpose.SPLIT, i)) for i, share in enumerate(shares)]
+    splits = [
+        split_rows(table, units, share.rows, stream(seed, DataPurpose.SPLIT, i)) for i, share in enumerate(shares)
+    ]
     table = _with_common_scale(table, [train for train, _ in splits])
     members = tuple(_client(table, share, *split) for share, split in zip(shares, splits, strict=True))
     return Federation(

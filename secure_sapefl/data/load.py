@@ -9,7 +9,7 @@ from secure_sapefl.data.own import own_table
 from secure_sapefl.data.registry import DATASETS
 from secure_sapefl.data.spec import Generated, Stored, checked_options
 from secure_sapefl.data.store import stored_arrays
-from secure_sapefl.data.streams import Purpose, stream
+from secure_sapefl.data.streams import DataPurpose, stream
 from secure_sapefl.data.table import Table
 from secure_sapefl.errors import BadInput, UnknownName
 
@@ -36,7 +36,7 @@ def load_table(
     chosen = _for_partition(checked_options(dataset, spec.options, options), partition)
     match spec.origin:
         case Generated(table):
-            return table(chosen, stream(seed, Purpose.GENERATE))
+            return table(chosen, stream(seed, DataPurpose.GENERATE))
         case Stored() as origin:
             return origin.table(stored_arrays(spec, origin, data_dir, progress), chosen)
 

@@ -5,7 +5,7 @@ from enum import IntEnum
 import numpy as np
 
 
-class Purpose(IntEnum):
+class DataPurpose(IntEnum):
     """The numbers are part of every recorded result: append, never renumber."""
 
     GENERATE = 1
@@ -14,5 +14,5 @@ class Purpose(IntEnum):
     SAMPLE = 4
 
 
-def stream(seed: int, purpose: Purpose, *key: int) -> np.random.Generator:
+def stream(seed: int, purpose: DataPurpose, *key: int) -> np.random.Generator:
     return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(int(purpose), *key)))

@@ -7,7 +7,7 @@ from secure_sapefl.experiments.cells import CellResult
 from secure_sapefl.experiments.paper import Metric
 from secure_sapefl.experiments.runner import Runner
 from secure_sapefl.experiments.setting import Contender, Setting, Task
-from secure_sapefl.experiments.statistics import Standing, standings
+from secure_sapefl.experiments.statistics import Placement, placements
 from secure_sapefl.experiments.tune import Choice, Pair, tune
 
 
@@ -25,8 +25,8 @@ class Comparison:
     results: Mapping[Pair, tuple[CellResult, ...]]  # by labels of task and contender, one a seed
     choices: Mapping[Pair, Choice]
 
-    def standings(self, task: Task, metric: Metric) -> dict[str, Standing]:
-        return standings(
+    def placements(self, task: Task, metric: Metric) -> dict[str, Placement]:
+        return placements(
             {
                 contender.label: [getattr(result, metric) for result in self.results[task.label, contender.label]]
                 for contender in self.request.contenders

@@ -8,19 +8,19 @@ from secure_sapefl.experiments.compare import Comparison, Request
 from secure_sapefl.experiments.describe import described, sources
 from secure_sapefl.experiments.paper import Metric, published
 from secure_sapefl.experiments.setting import Contender, Task
-from secure_sapefl.experiments.statistics import LEVEL, TEST, Duel, Estimate, Standing
+from secure_sapefl.experiments.statistics import LEVEL, TEST, Duel, Estimate, Placement
 from secure_sapefl.experiments.tables import NOTHING, Document, Sheet, number, p_value, percent, points
 from secure_sapefl.experiments.tune import Choice, Pair
 
 METRICS: Final[tuple[Metric, ...]] = ("accuracy", "auc")
 TITLES: Final[Mapping[Metric, str]] = {"accuracy": "accuracy", "auc": "AUC"}
 
-Tables = Mapping[tuple[str, Metric], Mapping[str, Standing]]  # by task and metric, then by contender
+Tables = Mapping[tuple[str, Metric], Mapping[str, Placement]]  # by task and metric, then by contender
 
 
 def document(comparison: Comparison) -> Document:
     request = comparison.request
-    tables = {(task.label, metric): comparison.standings(task, metric) for task in request.tasks for metric in METRICS}
+    tables = {(task.label, metric): comparison.placements(task, metric) for task in request.tasks for metric in METRICS}
     sheets = [_overview(request, tables, metric) for metric in METRICS] if len(request.tasks) > 1 else []
     sheets += [_details(request, tables, task, metric) for task in request.tasks for metric in METRICS]
     if comparison.choices:
@@ -41,8 +41,8 @@ def _overview(request: Request, tables: Tables, metric: Metric) -> Sheet:
     rows = []
     for contender in request.contenders:
         row = [tables[task.label, metric][contender.label] for task in request.tasks]
-        mean_rank = sum(standing.rank for standing in row) / len(row)
-        cells = (f"{percent(standing.estimate)} ({standing.rank})" for standing in row)
+        mean_rank = sum(placement.rank for placement in row) / len(row)
+        cells = (f"{percent(placement.estimate)} ({placement.rank})" for placement in row)
         rows.append((contender.label, *cells, f"{mean_rank:.1f}"))
     header = ("method", *(task.label for task in request.tasks), "mean rank")
     return Sheet(title=f"All datasets: {TITLES[metric]}, % (rank)", header=header, rows=tuple(rows))
@@ -51,9 +51,9 @@ def _overview(request: Request, tables: Tables, metric: Metric) -> Sheet:
 def _details(request: Request, tables: Tables, task: Task, metric: Metric) -> Sheet:
     rows = []
     for contender in request.contenders:
-        standing = tables[task.label, metric][contender.label]
+        placement = tables[task.label, metric][contender.label]
         theirs = percent(_published(request, metric, task, contender))
-        rows.append((contender.label, theirs, percent(standing.estimate), str(standing.rank), *_duel(standing.duel)))
+        rows.append((contender.label, theirs, percent(placement.estimate), str(placement.rank), *_duel(placement.duel)))
     header = ("method", "paper", "ours", "rank", "against best other", "p (Holm)", "more than noise")
     return Sheet(title=f"{task.label}: {TITLES[metric]}, %", header=header, rows=tuple(rows))
 
@@ -89,21 +89,21 @@ def _choice_record(pair: Pair, choice: Choice) -> dict[str, Any]:
 def _records(request: Request, tables: Tables) -> list[dict[str, Any]]:
     return [
         {"dataset": task.label, "method": contender.label, "metric": metric}
-        | _standing_record(tables[task.label, metric][contender.label], _published(request, metric, task, contender))
+        | _placement_record(tables[task.label, metric][contender.label], _published(request, metric, task, contender))
         for task in request.tasks
         for contender in request.contenders
         for metric in METRICS
     ]
 
 
-def _standing_record(standing: Standing, theirs: Estimate | None) -> dict[str, Any]:
-    duel = standing.duel
+def _placement_record(placement: Placement, theirs: Estimate | None) -> dict[str, Any]:
+    duel = placement.duel
     return {
         "paper_mean": theirs and number(theirs.mean),
         "paper_std": theirs and number(theirs.std),
-        "mean": number(standing.estimate.mean),
-        "std": number(standing.estimate.std),
-        "rank": standing.rank,
+        "mean": number(placement.estimate.mean),
+        "std": number(placement.estimate.std),
+        "rank": placement.rank,
         "best_other": duel and duel.rival,
         "difference": duel and number(duel.difference),
         "p": duel and number(duel.p),

@@ -53,19 +53,19 @@ class Duel:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Standing:
+class Placement:
     estimate: Estimate
     rank: int  # 1 is best; equal means share a rank
     duel: Duel | None  # None where there is nobody to compare with
 
 
-def standings(scores: Mapping[str, PerSeed]) -> dict[str, Standing]:
+def placements(scores: Mapping[str, PerSeed]) -> dict[str, Placement]:
     """Every method's place among those that ran on the same clients and seeds."""
     estimates = {name: Estimate.over_seeds(per_seed) for name, per_seed in scores.items()}
     places = ranks([estimate.mean for estimate in estimates.values()])
     duels = _duels(scores, estimates)
     return {
-        name: Standing(estimate=estimates[name], rank=rank, duel=duels.get(name))
+        name: Placement(estimate=estimates[name], rank=rank, duel=duels.get(name))
         for name, rank in zip(estimates, places, strict=True)
     }
 

@@ -16,7 +16,7 @@ from torch import Tensor
 from sapefl_crypto.errors import AggregateRejected, CryptoError, FrameRejected
 from sapefl_crypto.keys.identity import SiteIdentity
 from secure_sapefl.protocol.messages import Invitation, Refusal, RoundOutcome, RoundUpload
-from secure_sapefl.site.diary import Diary, Ledger
+from secure_sapefl.site.diary import Diary, LedgerWriter
 from secure_sapefl.site.invitations import late_not_as_drawn, not_as_drawn
 from secure_sapefl.site.rejections import Rejections
 from secure_sapefl.site.state import SiteState
@@ -45,7 +45,7 @@ class Agent:
         terms: StudyTerms,
         site: StudySite,
         identity: SiteIdentity,
-        ledger: Ledger,
+        ledger: LedgerWriter,
         folder: Path,
         sent_before: frozenset[int] = frozenset(),
     ) -> None:

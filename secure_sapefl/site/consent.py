@@ -17,7 +17,7 @@ from secure_sapefl.config import Settings
 from secure_sapefl.errors import BadInput, HomeRejected, StudyRejected
 from secure_sapefl.site.home import SiteHome
 from secure_sapefl.site.ledger import SiteLedger
-from secure_sapefl.site.ledger_lines import Event
+from secure_sapefl.site.ledger_lines import SiteEvent
 from secure_sapefl.site.review import review_site
 from secure_sapefl.storage.files import make_private_folder, write_private
 from secure_sapefl.study.file import StudyFile, read_study
@@ -54,7 +54,7 @@ def approve(home: SiteHome, file: Path, identity: SiteIdentity) -> Consent:
     signature = base64.b64encode(sign_document(identity, consent.canonical, kind=_KIND)).decode()
     content = json.dumps({**consent.model_dump(), "signature": signature}, indent=2) + "\n"
     with SiteLedger(home.ledger_path, identity) as ledger:
-        ledger.append(Event(kind="approved", study=study.digest, note=study.name, checks={"fits the policy": True}))
+        ledger.append(SiteEvent(kind="approved", study=study.digest, note=study.name, checks={"fits the policy": True}))
         make_private_folder(home.study_folder(study.digest))
         _keep_copy(home, study, file)
         write_private(home.consent_path(study.digest), content.encode())
@@ -72,7 +72,7 @@ def withdraw(home: SiteHome, study: StudyFile, identity: SiteIdentity) -> None:
     """Take consent back: nothing of the study starts again at this site. What has left cannot be called back."""
     require_consent(home, study)
     with SiteLedger(home.ledger_path, identity) as ledger:
-        ledger.append(Event(kind="withdrawn", study=study.digest, note=study.name))
+        ledger.append(SiteEvent(kind="withdrawn", study=study.digest, note=study.name))
         home.consent_path(study.digest).unlink()
 
 

@@ -11,7 +11,7 @@ from secure_sapefl.data.arrays import Arrays, read_npz
 from secure_sapefl.data.federation import ClientData, Federation, Rows
 from secure_sapefl.data.prepare import Array, Floats
 from secure_sapefl.data.split import split_rows
-from secure_sapefl.data.streams import Purpose, stream
+from secure_sapefl.data.streams import DataPurpose, stream
 from secure_sapefl.data.table import Table, Units
 from secure_sapefl.errors import BadInput
 from secure_sapefl.protocol.messages import SiteId
@@ -50,7 +50,7 @@ def load_rows(path: Path, study: StudyFile, site: SiteId) -> SiteRows:
     table, place = load_table(path, study.data), study.index(site)
     if len(table) < _FEWEST_ROWS:
         raise BadInput(f"{table.source}: a site needs at least {_FEWEST_ROWS} of them.")
-    rng = stream(study.seed, Purpose.SPLIT, place)
+    rng = stream(study.seed, DataPurpose.SPLIT, place)
     train, test = split_rows(table, Units.of(table), np.arange(len(table)), rng)
     if len(train) > study.largest_site:
         raise BadInput(

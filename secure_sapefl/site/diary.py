@@ -9,7 +9,7 @@ from typing import Final, Protocol
 from sapefl_crypto.errors import AggregateRejected
 from secure_sapefl.plain_text import sentence
 from secure_sapefl.protocol.messages import Invitation, RoundOutcome
-from secure_sapefl.site.ledger_lines import Entry, Event
+from secure_sapefl.site.ledger_lines import Entry, SiteEvent
 from secure_sapefl.storage.parts import Parts
 from secure_sapefl.transport.signed_parts import parts_digest
 
@@ -18,16 +18,16 @@ _MOST_REFUSALS: Final = 100  # on record for a start of the agent: noise at the 
 _LONGEST_NOTE: Final = 1000
 
 
-class Ledger(Protocol):
+class LedgerWriter(Protocol):
     """What is needed of `SiteLedger`."""
 
-    def append(self, event: Event) -> Entry: ...
+    def append(self, event: SiteEvent) -> Entry: ...
 
 
 class Diary:
     """``sent_rounds`` are those of which something left; ``refused_letters`` counts also those not on record."""
 
-    def __init__(self, ledger: Ledger, *, study: str, site: str, sent_before: frozenset[int]) -> None:
+    def __init__(self, ledger: LedgerWriter, *, study: str, site: str, sent_before: frozenset[int]) -> None:
         self._ledger, self._study, self._site = ledger, study, site
         self.sent_rounds = set(sent_before)
         self.refused_letters = 0
@@ -36,7 +36,7 @@ class Diary:
         """If this returns, the parts may leave."""
         size, digest = sum(map(len, parts)), parts_digest(parts)
         self._ledger.append(
-            Event(
+            SiteEvent(
                 kind="sent",
                 study=self._study,
                 round_index=index,
@@ -51,25 +51,29 @@ class Diary:
 
     def declined(self, index: int, reason: str) -> None:
         self._ledger.append(
-            Event(kind="refused", study=self._study, round_index=index, message="invitation", note=_note(reason))
+            SiteEvent(kind="refused", study=self._study, round_index=index, message="invitation", note=_note(reason))
         )
         _log.warning(_note(reason), extra={"round": index, "site": self._site})
 
     def withheld(self, index: int, reason: str) -> None:
         """The score of a round stays at the site."""
-        self._ledger.append(Event(kind="refused", study=self._study, round_index=index, message="score", note=reason))
+        self._ledger.append(
+            SiteEvent(kind="refused", study=self._study, round_index=index, message="score", note=reason)
+        )
 
     def refused_letter(self, reason: str) -> None:
         _log.warning(_note(reason), extra={"site": self._site})
         self.refused_letters += 1
         if self.refused_letters <= _MOST_REFUSALS:
             last = " Further ones are only counted." if self.refused_letters == _MOST_REFUSALS else ""
-            self._ledger.append(Event(kind="refused", study=self._study, message="letter", note=_note(reason) + last))
+            self._ledger.append(
+                SiteEvent(kind="refused", study=self._study, message="letter", note=_note(reason) + last)
+            )
 
     def checked(self, outcome: RoundOutcome, rejected: AggregateRejected | None = None) -> None:
         """A round's sum was held against its claim and its tags; ``rejected`` is what was wrong with it."""
         self._ledger.append(
-            Event(
+            SiteEvent(
                 kind="checked" if rejected is None else "refused",
                 study=self._study,
                 round_index=outcome.round_index,
@@ -85,7 +89,7 @@ class Diary:
         """Peers' models came for something of which nothing will leave."""
         digest = parts_digest(tuple(model.blob for model in invitation.models))
         self._ledger.append(
-            Event(
+            SiteEvent(
                 kind="received",
                 study=self._study,
                 round_index=invitation.round_index,

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Self
 
 from sapefl_crypto.keys.identity import SiteIdentity, SitePublicKeys
-from secure_sapefl.site.ledger_lines import FIRST, Entry, Event, LedgerFormat, Lines, fields_of
+from secure_sapefl.site.ledger_lines import FIRST, Entry, LedgerFormat, Lines, SiteEvent, fields_of
 from secure_sapefl.storage.chain import Head
 from secure_sapefl.storage.chained_log import ChainedLog, head_path, read_log
 from secure_sapefl.storage.files import write_private
@@ -36,7 +36,7 @@ class LedgerFiles:
 
 
 class SiteLedger:
-    """``with SiteLedger(home.ledger_path, identity) as ledger: ledger.append(Event(...))``."""
+    """``with SiteLedger(home.ledger_path, identity) as ledger: ledger.append(SiteEvent(...))``."""
 
     def __init__(self, path: Path, identity: SiteIdentity) -> None:
         self._log = ChainedLog(path, LedgerFormat(path, identity.public, identity))
@@ -47,7 +47,7 @@ class SiteLedger:
     def head(self) -> Head:
         return self._log.head
 
-    def append(self, event: Event) -> Entry:
+    def append(self, event: SiteEvent) -> Entry:
         """Write and sync the event, then sign the new head. If it returns, the event is there to stay; if it raises,
         the ledger is as it was, and what the event speaks of must not happen."""
         (link,) = self._log.append([fields_of(event, datetime.now(UTC).isoformat(timespec="seconds"))])
@@ -55,7 +55,7 @@ class SiteLedger:
 
     def _record_repair(self, size: int) -> None:
         try:
-            self.append(Event(kind="repaired", size=size, note="an unfinished last line was cut off"))
+            self.append(SiteEvent(kind="repaired", size=size, note="an unfinished last line was cut off"))
         except BaseException:
             self.close()
             raise

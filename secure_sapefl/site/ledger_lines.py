@@ -24,7 +24,7 @@ _HEAD: Final = "ledger head"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Event:
+class SiteEvent:
     """One thing that happened. Says nothing about a record: it may be shown to an auditor."""
 
     kind: EventKind
@@ -50,14 +50,14 @@ class Entry:
 
     number: int
     at: str
-    event: Event
+    event: SiteEvent
     digest: str
 
     @classmethod
     def of(cls, link: Link) -> "Entry":
         said = dict(link.fields)
         at = said.pop("at")
-        event = Event(**said)
+        event = SiteEvent(**said)
         if fields_of(event, at) != link.fields:
             raise ValueError("an entry says nothing that is empty")
         return cls(number=link.number, at=at, event=event, digest=link.digest)
@@ -75,7 +75,7 @@ class Lines:
     torn: bytes
 
 
-def fields_of(event: Event, at: str) -> dict[str, Any]:
+def fields_of(event: SiteEvent, at: str) -> dict[str, Any]:
     """What is written of an event: everything it says, and nothing that is empty."""
     return {"at": at, **{name: value for name, value in asdict(event).items() if value not in (None, "", {})}}
 

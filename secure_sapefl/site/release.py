@@ -14,7 +14,7 @@ from secure_sapefl.engine.published import PublishedModel, described, require_ne
 from secure_sapefl.errors import HomeRejected
 from secure_sapefl.site.home import SiteHome
 from secure_sapefl.site.ledger import LedgerFiles, SiteLedger
-from secure_sapefl.site.ledger_lines import Event
+from secure_sapefl.site.ledger_lines import SiteEvent
 from secure_sapefl.site.state import SiteState
 from secure_sapefl.storage.files import write_whole, writing
 from secure_sapefl.study.terms import StudyTerms
@@ -30,7 +30,7 @@ def release_from_site(home: SiteHome, terms: StudyTerms, passphrase: Secret | No
         model = _released(terms, state, key, _earlier(home, terms, key))
         content = model.to_bytes()
         ledger.append(
-            Event(
+            SiteEvent(
                 kind="published",
                 study=digest,
                 round_index=state.absorbed,

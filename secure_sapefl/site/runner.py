@@ -20,7 +20,7 @@ from secure_sapefl.site.consent import require_approved
 from secure_sapefl.site.data import load_site
 from secure_sapefl.site.home import SiteHome
 from secure_sapefl.site.ledger import LedgerFiles, SiteLedger
-from secure_sapefl.site.ledger_lines import Event
+from secure_sapefl.site.ledger_lines import SiteEvent
 from secure_sapefl.site.privacy_store import StudyStore
 from secure_sapefl.site.state import SiteState
 from secure_sapefl.site.study_site import StudySite
@@ -105,13 +105,15 @@ def run_site(settings: SiteSettings, passphrase: Secret | None, stopped: Callabl
         folder = home.study_folder(file.digest)
         agent = Agent(terms, site, identity, ledger, folder, _rounds_sent(home, file))
         if settings.resume_after_rejection and agent.halted:
-            ledger.append(Event(kind="started", study=file.digest, note="the owner goes on after a rejected aggregate"))
+            ledger.append(
+                SiteEvent(kind="started", study=file.digest, note="the owner goes on after a rejected aggregate")
+            )
             agent.resume()
-        ledger.append(Event(kind="started", study=file.digest, note=f"server {settings.server}"))
+        ledger.append(SiteEvent(kind="started", study=file.digest, note=f"server {settings.server}"))
         relay = near.relay(settings.server, settings.tls)
         running = RunningSite(file, agent, relay, folder / "status.json", str(device))
         _serve(running, AgentSocket(near.socket, near.user.gid), stopped)
-        ledger.append(Event(kind="stopped", study=file.digest, note="the study is over" if agent.over else ""))
+        ledger.append(SiteEvent(kind="stopped", study=file.digest, note="the study is over" if agent.over else ""))
 
 
 def _serve(running: RunningSite, socket: AgentSocket, stopped: Callable[[], bool]) -> None:

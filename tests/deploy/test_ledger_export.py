@@ -9,7 +9,7 @@ import pytest
 from sapefl_crypto import SiteIdentity
 from secure_sapefl.site.ledger import LedgerFiles, SiteLedger
 from secure_sapefl.site.ledger_export import cells, summaries, to_html, to_json
-from secure_sapefl.site.ledger_lines import FIRST, Event, Lines
+from secure_sapefl.site.ledger_lines import FIRST, Lines, SiteEvent
 from secure_sapefl.storage.chain import Head
 
 SITE = SiteIdentity.from_secret(b"SPID\x01" + bytes(range(64)) + b"north")
@@ -22,11 +22,11 @@ def lines(tmp_path: Path) -> Lines:
     files = LedgerFiles(tmp_path / "ledger.jsonl")
     files.create(SITE)
     with SiteLedger(files.path, SITE) as ledger:
-        ledger.append(Event(kind="approved", study=STUDY, note="heart"))
-        ledger.append(Event(kind="sent", study=STUDY, round_index=0, message="upload", size=1000, epsilon=1.5))
-        ledger.append(Event(kind="sent", study=STUDY, round_index=1, message="upload", size=2000, epsilon=2.25))
-        ledger.append(Event(kind="refused", study=STUDY, round_index=2, checks={"tags": False}, note=HOSTILE))
-        ledger.append(Event(kind="sent", study="00" * 32))
+        ledger.append(SiteEvent(kind="approved", study=STUDY, note="heart"))
+        ledger.append(SiteEvent(kind="sent", study=STUDY, round_index=0, message="upload", size=1000, epsilon=1.5))
+        ledger.append(SiteEvent(kind="sent", study=STUDY, round_index=1, message="upload", size=2000, epsilon=2.25))
+        ledger.append(SiteEvent(kind="refused", study=STUDY, round_index=2, checks={"tags": False}, note=HOSTILE))
+        ledger.append(SiteEvent(kind="sent", study="00" * 32))
     return files.read(SITE.public)
 
 

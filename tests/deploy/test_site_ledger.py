@@ -16,15 +16,15 @@ from hypothesis import strategies as st
 from sapefl_crypto import SiteIdentity
 from secure_sapefl.errors import BadInput, Busy, LedgerRejected, OutputFailed
 from secure_sapefl.site.ledger import LedgerFiles, SiteLedger
-from secure_sapefl.site.ledger_lines import FIRST, Event, LedgerFormat, fields_of
+from secure_sapefl.site.ledger_lines import FIRST, LedgerFormat, SiteEvent, fields_of
 from secure_sapefl.storage import chained_log
 from secure_sapefl.storage.chain import Head, Link, canonical
 
 SITE = SiteIdentity.from_secret(b"SPID\x01" + bytes(range(64)) + b"north")
 EVENTS = [
-    Event(kind="approved", study="9f" * 32, note="heart"),
-    Event(kind="sent", study="9f" * 32, round_index=0, message="upload", size=7, digest="ab" * 32, epsilon=1.25),
-    Event(kind="checked", study="9f" * 32, round_index=0, checks={"tags": True, "cohort": False}, note="ünicode"),
+    SiteEvent(kind="approved", study="9f" * 32, note="heart"),
+    SiteEvent(kind="sent", study="9f" * 32, round_index=0, message="upload", size=7, digest="ab" * 32, epsilon=1.25),
+    SiteEvent(kind="checked", study="9f" * 32, round_index=0, checks={"tags": True, "cohort": False}, note="ünicode"),
 ]
 
 
@@ -42,15 +42,15 @@ def written(path: Path) -> Path:
     return path
 
 
-def events(path: Path) -> list[Event]:
+def events(path: Path) -> list[SiteEvent]:
     return [entry.event for entry in LedgerFiles(path).read(SITE.public).entries]
 
 
 def test_what_was_written_is_read(written: Path) -> None:
     assert events(written) == EVENTS
     with SiteLedger(written, SITE) as ledger:
-        assert ledger.append(Event(kind="stopped")).number == 4
-    assert events(written) == [*EVENTS, Event(kind="stopped")]
+        assert ledger.append(SiteEvent(kind="stopped")).number == 4
+    assert events(written) == [*EVENTS, SiteEvent(kind="stopped")]
 
 
 def test_a_line_is_json_a_person_can_read_and_nobody_else_may(written: Path) -> None:
@@ -104,7 +104,7 @@ def test_a_chain_forged_without_the_key_is_found(written: Path) -> None:
     with SiteLedger(written, SITE) as ledger:
         head = ledger.head
     for _ in range(2):
-        forged = Link.after(head, fields_of(Event(kind="sent"), "2026-01-09T00:00:00+00:00"))
+        forged = Link.after(head, fields_of(SiteEvent(kind="sent"), "2026-01-09T00:00:00+00:00"))
         with written.open("ab") as file:
             file.write(forged.to_line())
         head = forged.head
@@ -160,11 +160,11 @@ def test_half_a_line_is_cut_off_and_that_is_recorded(written: Path) -> None:
 def test_a_line_whose_head_was_not_signed_yet_is_kept(written: Path) -> None:
     before = written.with_suffix(".head").read_bytes()
     with SiteLedger(written, SITE) as ledger:
-        ledger.append(Event(kind="sent"))
+        ledger.append(SiteEvent(kind="sent"))
     written.with_suffix(".head").write_bytes(before)
     with SiteLedger(written, SITE) as ledger:
         assert ledger.head.lines == 4
-        ledger.append(Event(kind="sent"))
+        ledger.append(SiteEvent(kind="sent"))
     assert len(events(written)) == 5
 
 
@@ -198,10 +198,10 @@ def test_a_full_disk_lets_nothing_happen_and_loses_nothing(
         with monkeypatch.context() as broken:
             broken.setattr(chained_log if fails == "write_private" else os, fails, full)
             with pytest.raises(OutputFailed, match=r"(?i)no space left on device.*Nothing was sent"):
-                ledger.append(Event(kind="sent"))
+                ledger.append(SiteEvent(kind="sent"))
         assert events(written) == EVENTS
-        ledger.append(Event(kind="stopped"))
-    assert events(written) == [*EVENTS, Event(kind="stopped")]
+        ledger.append(SiteEvent(kind="stopped"))
+    assert events(written) == [*EVENTS, SiteEvent(kind="stopped")]
 
 
 def test_a_line_is_on_disk_before_its_head_and_both_before_append_returns(
@@ -216,7 +216,7 @@ def test_a_line_is_on_disk_before_its_head_and_both_before_append_returns(
 
     with SiteLedger(written, SITE) as ledger:
         monkeypatch.setattr(os, "fsync", noted)
-        line = canonical(ledger.append(Event(kind="sent")).to_json()) + b"\n"
+        line = canonical(ledger.append(SiteEvent(kind="sent")).to_json()) + b"\n"
         monkeypatch.undo()
     assert synced[0] == (True, written.stat().st_size)
     assert written.read_bytes().endswith(line)
@@ -235,12 +235,12 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 from sapefl_crypto import SiteIdentity
-from secure_sapefl.site.ledger_lines import Event
+from secure_sapefl.site.ledger_lines import SiteEvent
 from secure_sapefl.site.ledger import SiteLedger
 identity = SiteIdentity.from_secret(b"SPID\\x01" + bytes(range(64)) + b"north")
 with SiteLedger(Path(sys.argv[1]), identity) as ledger:
     while True:
-        print(ledger.append(Event(kind="sent", note="x" * 300)).number, flush=True)
+        print(ledger.append(SiteEvent(kind="sent", note="x" * 300)).number, flush=True)
 """
 
 
@@ -259,7 +259,7 @@ def test_after_kill_9_every_line_that_was_promised_is_there(path: Path) -> None:
 @pytest.mark.parametrize("wrong", [{"kind": "guessed"}, {"kind": "sent", "epsilon": float("nan")}])
 def test_what_is_no_event(wrong: dict[str, object]) -> None:
     with pytest.raises(BadInput):
-        Event(**wrong)  # type: ignore[arg-type]
+        SiteEvent(**wrong)  # type: ignore[arg-type]
 
 
 def test_a_symbolic_link_is_not_followed(path: Path, tmp_path: Path) -> None:
@@ -277,8 +277,8 @@ def test_reading_between_two_writes_is_consistent(written: Path, monkeypatch: py
         calls.append(file)
         if len(calls) == 1:
             with SiteLedger(written, SITE) as ledger:
-                ledger.append(Event(kind="sent"))
-                ledger.append(Event(kind="sent"))
+                ledger.append(SiteEvent(kind="sent"))
+                ledger.append(SiteEvent(kind="sent"))
         return content
 
     monkeypatch.setattr(chained_log, "_bytes", meanwhile)
@@ -295,5 +295,5 @@ def test_a_second_crash_at_the_same_place_does_no_harm_either(written: Path, mon
         with SiteLedger(written, SITE) as ledger, monkeypatch.context() as patch:
             patch.setattr(chained_log, "write_private", die)
             with pytest.raises(KeyboardInterrupt):
-                ledger.append(Event(kind="stopped"))
-    assert events(written) == [*EVENTS, Event(kind="stopped"), Event(kind="stopped")]
+                ledger.append(SiteEvent(kind="stopped"))
+    assert events(written) == [*EVENTS, SiteEvent(kind="stopped"), SiteEvent(kind="stopped")]

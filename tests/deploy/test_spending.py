@@ -14,7 +14,7 @@ from secure_sapefl.privacy.ledger_file import FileStore
 from secure_sapefl.site.consent import approve
 from secure_sapefl.site.home import SiteHome
 from secure_sapefl.site.ledger import SiteLedger
-from secure_sapefl.site.ledger_lines import Event as Line
+from secure_sapefl.site.ledger_lines import SiteEvent
 from secure_sapefl.site.review import review_site
 from secure_sapefl.study.file import StudyFile
 from secure_sapefl.study.terms import StudyTerms
@@ -35,7 +35,7 @@ def two_rounds(
                     round_index=round_index, study=study.wire_name,
                 )
             ])  # fmt: skip
-            record.append(Line(kind="sent", study=study.digest, round_index=round_index, epsilon=ledger.epsilon))
+            record.append(SiteEvent(kind="sent", study=study.digest, round_index=round_index, epsilon=ledger.epsilon))
     return home
 
 

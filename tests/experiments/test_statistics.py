@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import norm
 
-from secure_sapefl.experiments.statistics import Estimate, holm, paired_p, ranks, standings
+from secure_sapefl.experiments.statistics import Estimate, holm, paired_p, placements, ranks
 
 NAN = float("nan")
 
@@ -67,7 +67,7 @@ def test_holm_never_lowers_a_p_value_nor_changes_their_order(p: list[float]) -> 
 def test_everybody_meets_the_best_and_the_best_meets_the_second() -> None:
     base = np.linspace(0.4, 0.6, 30)
     wobble = np.where(np.arange(30) % 2, 0.001, -0.001) * (1 + np.arange(30) // 2) + 0.0001  # mostly cancels
-    table = standings(
+    table = placements(
         {
             "low": [(base - 0.2).tolist()],
             "top": [(base + 0.1).tolist()],
@@ -87,4 +87,4 @@ def test_everybody_meets_the_best_and_the_best_meets_the_second() -> None:
 
 
 def test_a_method_alone_has_nobody_to_meet() -> None:
-    assert standings({"only": [[0.5, 0.6]]})["only"].duel is None
+    assert placements({"only": [[0.5, 0.6]]})["only"].duel is None

@@ -17,7 +17,7 @@ from secure_sapefl.privacy.events import Budget
 from secure_sapefl.privacy.ledger_file import FileStore
 from secure_sapefl.privacy.study import StudyPrivacy
 from secure_sapefl.site.agent import Agent
-from secure_sapefl.site.ledger_lines import Event
+from secure_sapefl.site.ledger_lines import SiteEvent
 from secure_sapefl.site.policy import TEMPLATE, Policy
 from secure_sapefl.site.privacy_store import StudyStore
 from secure_sapefl.site.study_site import StudySite
@@ -41,17 +41,17 @@ class Clock:
         return self.now
 
 
-class Notes(list[Event]):
+class Notes(list[SiteEvent]):
     """A ledger that remembers; ``full`` is a disk without room."""
 
     full = False
 
-    def append(self, event: Event) -> None:  # type: ignore[override]
+    def append(self, event: SiteEvent) -> None:  # type: ignore[override]
         if self.full:
             raise OSError(28, "No space left on device")
         super().append(event)
 
-    def of(self, kind: str) -> list[Event]:
+    def of(self, kind: str) -> list[SiteEvent]:
         return [event for event in self if event.kind == kind]
 
 

@@ -25,7 +25,7 @@ from secure_sapefl.privacy.ledger_file import FileStore
 from secure_sapefl.site.consent import approve
 from secure_sapefl.site.home import SiteHome
 from secure_sapefl.site.ledger import LedgerFiles
-from secure_sapefl.site.ledger_lines import Event
+from secure_sapefl.site.ledger_lines import SiteEvent
 from secure_sapefl.site.policy import TEMPLATE
 from secure_sapefl.site.state import SiteState
 from secure_sapefl.study.file import StudyFile, signed_text
@@ -99,7 +99,7 @@ class Deployment:
         path = self.home(site).study_folder(self.file.digest) / "status.json"
         return json.loads(path.read_bytes()) if path.exists() else {"absorbed": 0, "answered": 0}
 
-    def events(self, site: str, kind: str) -> list[Event]:
+    def events(self, site: str, kind: str) -> list[SiteEvent]:
         home = self.home(site)
         return [e.event for e in LedgerFiles(home.ledger_path).read(home.public).entries if e.event.kind == kind]
 
