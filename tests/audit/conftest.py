@@ -2,9 +2,11 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 
@@ -14,10 +16,17 @@ from secure_sapefl.algorithms.group import SiteGroup
 from secure_sapefl.audit.audit import Effort, audit
 from secure_sapefl.audit.findings import Findings
 from secure_sapefl.audit.inversion import Attack
+from secure_sapefl.audit.replay import Replay, replay
+from secure_sapefl.data import ClientData, Federation, Rows
+from secure_sapefl.engine.assembly import federation_of
 from secure_sapefl.engine.protection import Ckks
+from secure_sapefl.models.base import Model
+from secure_sapefl.models.stacked import Convolution, Flatten, Linear, Pool, Relu, StackedModel
 from secure_sapefl.privacy import accounting, calibration, group, trainer
 from secure_sapefl.privacy.per_record import record_gradients
 from secure_sapefl.streams import Purpose
+from secure_sapefl.training.objective import Batch, LocalLoss
+from secure_sapefl.training.trainer import BatchedTrainer
 
 TINY = {
     "clients": 12,
@@ -30,6 +39,17 @@ TINY = {
 }
 PRIVATE = {"dp_epsilon": 1.0, "dp_delta": 1e-5}
 QUICK = Effort(pairs=0, canaries=180, trainings=400, queries=200, attack=Attack(steps=20, starts=1, images=2))
+
+SMALL = {
+    "clients": 4,
+    "rounds": 3,
+    "participation": 0.75,
+    "local_epochs": 1,
+    "data_options": {"rows": 240, "classes": 3, "informative": 5, "flip_y": 0.0},
+}
+MLP = StackedModel((Linear(5, 12), Relu(), Linear(12, 3)), classes=3, widest=12)
+CNN = StackedModel((Convolution(1, 4), Relu(), Pool(), Flatten(), Linear(64, 3)), classes=3, widest=4 * 64)
+SHAPES = {MLP: (5,), CNN: (1, 8, 8)}
 
 Mutate = Callable[[pytest.MonkeyPatch], None]
 
@@ -66,6 +86,61 @@ def audited(finished: Callable[..., Path]) -> Callable[..., Findings]:
         return made[name]
 
     return find
+
+
+@pytest.fixture(scope="session")
+def small(tiny: Callable[..., Config]) -> Callable[..., Config]:
+    """Four sites, three of them a round."""
+    return lambda **changes: tiny(**(SMALL | changes))
+
+
+@pytest.fixture(scope="session")
+def runs(small: Callable[..., Config]) -> dict[str, Replay]:
+    """The same study in the open, encrypted, and with hidden scores; every party has listened."""
+    configs = {name: small(protection=name) for name in ("plaintext", "ckks")}
+    configs["hidden"] = small(scores="hidden")
+    return {name: replay(config, federation_of(config)) for name, config in configs.items()}
+
+
+@dataclass(frozen=True)
+class Records:
+    model: Model
+    theta: torch.Tensor
+    x: torch.Tensor
+    y: torch.Tensor
+
+    def gradients(self) -> torch.Tensor:
+        """Every record's, formed by autograd one by one, [n, P]."""
+        count = len(self.y)
+        batch = Batch(self.x[:, None], self.y[:, None], torch.zeros((count, 1)), torch.ones((count, 1)))
+        return BatchedTrainer(self.model).gradient(self.theta.repeat(count, 1), batch, LocalLoss())
+
+
+@pytest.fixture
+def records() -> Callable[..., Records]:
+    """Random records of a small model, of a table or of images."""
+
+    def make(kind: str, rows: int = 6, width: float = 1.0) -> Records:
+        model, random = {"mlp": MLP, "cnn": CNN}[kind], torch.Generator().manual_seed(3)
+        x = width * torch.randn((rows, *SHAPES[model]), generator=random)
+        theta = model.initial(np.random.default_rng(1))
+        return Records(model, theta, x, torch.randint(3, (rows,), generator=random))
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def federation() -> Federation:
+    """Four sites of rows with coins for labels: to fit them is to remember them."""
+    rng = np.random.default_rng(0)
+
+    def rows(count: int) -> Rows:
+        return Rows(rng.normal(size=(count, 20)).astype(np.float32), rng.integers(0, 2, count))
+
+    clients = tuple(ClientData(name=f"s{c}", train=rows(60), test=rows(60)) for c in range(4))
+    return Federation(
+        dataset="d", shape=(20,), class_names=("a", "b"), clients=clients, source="made up", partition="iid"
+    )
 
 
 def scores_without_noise(patch: pytest.MonkeyPatch) -> None:

@@ -3,33 +3,18 @@
 from dataclasses import replace
 
 import numpy as np
-import pytest
 import torch
 
-from secure_sapefl.audit.candidates import Candidates, all_rows, candidates_of, with_rows
+from secure_sapefl.audit.candidates import candidates_of, with_rows
 from secure_sapefl.audit.membership import Membership, infer_membership
 from secure_sapefl.audit.references import PERSONAL, Models, World
-from secure_sapefl.data import ClientData, Federation, Rows
+from secure_sapefl.data import Federation
 from secure_sapefl.models.stacked import Linear, Relu, StackedModel
 from secure_sapefl.training.objective import LocalLoss
 from secure_sapefl.training.plan import Shard, plan_batches
 from secure_sapefl.training.trainer import BatchedTrainer
 
 MODEL = StackedModel((Linear(20, 64), Relu(), Linear(64, 2)), classes=2, widest=64)
-
-
-@pytest.fixture(scope="module")
-def federation() -> Federation:
-    """Four sites of rows with coins for labels: to fit them is to remember them."""
-    rng = np.random.default_rng(0)
-
-    def rows(count: int) -> Rows:
-        return Rows(rng.normal(size=(count, 20)).astype(np.float32), rng.integers(0, 2, count))
-
-    clients = tuple(ClientData(name=f"s{c}", train=rows(60), test=rows(60)) for c in range(4))
-    return Federation(
-        dataset="d", shape=(20,), class_names=("a", "b"), clients=clients, source="made up", partition="iid"
-    )
 
 
 def trained(federation: Federation, epochs: int, seed: int) -> Models:
@@ -75,20 +60,3 @@ def test_a_model_that_never_saw_the_rows_does_not(federation: Federation) -> Non
     found = infer_membership(strangers, candidates_of(federation, rng), MODEL, [], rng)
     assert found.rmia is None
     assert not found.loss.works
-
-
-def test_halves_are_exact_complements(federation: Federation) -> None:
-    client = federation.clients[0]
-    half = np.arange(120) % 2 == 0
-    one, other = with_rows(client, half), with_rows(client, ~half)
-    assert np.array_equal(one.train.X, other.test.X)
-    assert len(one.train) + len(other.train) == len(all_rows(client))
-
-
-def test_padding_and_population_are_not_asked_about(federation: Federation) -> None:
-    short = replace(federation.clients[0], train=Rows(np.ones((5, 20), np.float32), np.zeros(5, np.int64)))
-    uneven = replace(federation, clients=(short, *federation.clients[1:]))
-    found: Candidates = candidates_of(uneven, np.random.default_rng(0))
-    assert found.asked.sum(1).tolist() == [65, 120, 120, 120]
-    assert found.member.sum(1).tolist() == [5, 60, 60, 60]
-    assert not (found.asked & found.population).any()

@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 from secure_sapefl import Config
 from secure_sapefl.audit.recording import RecordedRun, RoundMessages
+from secure_sapefl.audit.replay import Replay
 from secure_sapefl.engine.assembly import federation_of
 from secure_sapefl.engine.simulator import simulate
 
@@ -39,3 +40,12 @@ def test_nobody_hears_of_a_method_that_sends_nothing_but_empty_rounds(tiny: Call
     config, notebook = tiny(**SMALL, method="local", data_options={}), Notebook()
     RecordedRun(config, federation_of(config)).run(notebook)
     assert [(messages.uploads, messages.outcome.aggregate) for messages in notebook.rounds] == [((), None)] * 3
+
+
+def test_encryption_changes_no_number_of_a_recorded_run(runs: dict[str, Replay]) -> None:
+    assert runs["plaintext"].result.accuracy == runs["ckks"].result.accuracy
+
+
+def test_a_recorded_run_leaves_ledgers_alone(small: Callable[..., Config], tmp_path: object) -> None:
+    config = small(dp_epsilon=4.0, dp_delta=1e-5, dp_ledgers=tmp_path)
+    assert RecordedRun(config, federation_of(config)).config.dp_ledgers is None
