@@ -44,7 +44,7 @@ def chart(curves: Curves) -> Chart:
 
 def _panel(axes: Axes, curves: Curves, which: int) -> None:
     epsilons, contenders = curves.request.epsilons, curves.request.contenders
-    places, finite = _places(epsilons), np.array([epsilon != OFF for epsilon in epsilons])
+    places, finite = places_of(epsilons), np.array([epsilon != OFF for epsilon in epsilons])
     for i, contender in enumerate(contenders):
         estimates = [curves.estimates(contender, epsilon)[which] for epsilon in epsilons]
         mean = np.array([100 * estimate.mean for estimate in estimates])
@@ -59,7 +59,7 @@ def _panel(axes: Axes, curves: Curves, which: int) -> None:
     axes.set_xlabel("ε (logarithmic)" if finite.all() else "ε (logarithmic; ∞: no privacy)")
 
 
-def _places(epsilons: Sequence[float]) -> Floats:
+def places_of(epsilons: Sequence[float]) -> Floats:
     """Powers of two in equal steps; ∞ a step and a half beyond the last."""
     finite = np.log2([epsilon for epsilon in epsilons if epsilon != OFF] or [1.0])
     return np.array([finite[-1] + _GAP if epsilon == OFF else np.log2(epsilon) for epsilon in epsilons])

@@ -6,9 +6,10 @@ from typing import Any
 
 import pytest
 
+from secure_sapefl.experiments.budget import OFF, Curves, Request, budget_curves
 from secure_sapefl.experiments.cells import Cell, CellResult, CellStore
 from secure_sapefl.experiments.runner import Runner, Step
-from secure_sapefl.experiments.setting import Setting
+from secure_sapefl.experiments.setting import Contender, Setting, Task
 
 TINY = {
     "clients": 2,
@@ -77,3 +78,36 @@ def result() -> Callable[..., CellResult]:
         return CellResult(**(values | changes))
 
     return make
+
+
+@pytest.fixture
+def request_for(tiny: Callable[..., Setting]) -> Callable[..., Request]:
+    def make(*methods: str, epsilons: tuple[float, ...] = (2.0, OFF), seeds: int = 1) -> Request:
+        return Request(
+            setting=tiny(seeds),
+            task=Task(dataset="synthetic"),
+            contenders=tuple(Contender(method=method) for method in methods),
+            epsilons=epsilons,
+            delta=1e-5,
+        )
+
+    return make
+
+
+@pytest.fixture
+def curves(request_for: Callable[..., Request], runner: Runner, calls: list[Cell]) -> Curves:
+    return budget_curves(request_for("sapefl", "local", seeds=2), runner)
+
+
+@pytest.fixture
+def tried(monkeypatch: pytest.MonkeyPatch, result: Callable[..., CellResult]) -> list[Cell]:
+    """Instead of training: best at a rate of 0.07 and a pull of 1."""
+    cells: list[Cell] = []
+
+    def made_up(cell: Cell) -> CellResult:
+        cells.append(cell)
+        distance = abs(cell.config.lr - 0.07) + 0.1 * abs(cell.config.options.get("mu", 1) - 1)
+        return result(0.9 - distance)
+
+    monkeypatch.setattr("secure_sapefl.experiments.runner.run_cell", made_up)
+    return cells

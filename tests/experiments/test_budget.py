@@ -4,7 +4,6 @@ import json
 import math
 from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
@@ -12,27 +11,8 @@ from secure_sapefl.algorithms.releases import NotPrivate
 from secure_sapefl.errors import BadInput
 from secure_sapefl.experiments import budget
 from secure_sapefl.experiments.budget import OFF, Curves, Request, budget_curves, document, parse_epsilons
-from secure_sapefl.experiments.budget_chart import _places, chart
-from secure_sapefl.experiments.budget_division import division_sheets
 from secure_sapefl.experiments.cells import Cell
-from secure_sapefl.experiments.plots import draw
 from secure_sapefl.experiments.runner import Runner
-from secure_sapefl.experiments.setting import Contender, Setting, Task
-from secure_sapefl.experiments.tables import Sheet
-
-
-@pytest.fixture
-def request_for(tiny: Callable[..., Setting]) -> Callable[..., Request]:
-    def make(*methods: str, epsilons: tuple[float, ...] = (2.0, OFF), seeds: int = 1) -> Request:
-        return Request(
-            setting=tiny(seeds),
-            task=Task(dataset="synthetic"),
-            contenders=tuple(Contender(method=method) for method in methods),
-            epsilons=epsilons,
-            delta=1e-5,
-        )
-
-    return make
 
 
 def test_epsilons_are_read_sorted_and_inf_means_off() -> None:
@@ -81,11 +61,6 @@ def test_a_method_without_a_private_form_runs_without_privacy_alone(request_for:
         request_for("fedavg", epsilons=(1.0, OFF)).check()
 
 
-@pytest.fixture
-def curves(request_for: Callable[..., Request], runner: Runner, calls: list[Cell]) -> Curves:
-    return budget_curves(request_for("sapefl", "local", seeds=2), runner)
-
-
 def test_one_run_a_method_budget_and_seed_and_none_twice(curves: Curves, runner: Runner, calls: list[Cell]) -> None:
     assert len(calls) == 8
     budget_curves(curves.request, runner)
@@ -105,40 +80,3 @@ def test_the_document_has_every_number_and_where_the_budget_goes(curves: Curves)
     assert made.to_csv().count("\n") == 5
     local = [record for record in made.records if record["method"] == "local"]
     assert local[0]["accuracy_mean"] == local[1]["accuracy_mean"], "nothing leaves: no noise at any budget"
-
-
-def test_noise_on_similarities_grows_with_the_square_root_of_peers(request_for: Callable[..., Request]) -> None:
-    request = request_for("sapefl", epsilons=(1.0, 4.0))
-    configs = [request.cell(request.contenders[0], epsilon, 0).config for epsilon in request.epsilons]
-    noise = division_sheets(configs, [100] * 6)[1]
-    strict, loose = ([float(cell.split()[1]) for cell in row[1:]] for row in noise.rows)
-    assert noise.header == ("ε", "1 peers", "2 peers", "all 5 peers")
-    assert strict[2] / strict[0] == pytest.approx(5**0.5, rel=0.02)
-    assert all(a > b for a, b in zip(strict, loose, strict=True))
-
-
-def test_the_chart_is_drawn_with_infinity_on_its_axis(curves: Curves, tmp_path: Path) -> None:
-    made = chart(curves)
-    (path,) = draw([made], tmp_path)
-    assert path.stat().st_size > 10_000
-    assert "ε 2 to ∞" in made.alt
-
-
-def test_budgets_stand_on_a_logarithmic_scale_and_infinity_beyond_its_end() -> None:
-    assert _places((0.5, 1.0, 4.0, OFF)).tolist() == [-1, 0, 2, 3.5]
-    assert _places((OFF,)).tolist() == [1.5]
-
-
-def test_a_share_of_the_budget_is_named_by_what_was_asked(request_for: Callable[..., Request]) -> None:
-    """Trainings for one field are one column, questions one each; a method without peers has no table of peers."""
-
-    def sheets(method: str) -> list[Sheet]:
-        request = request_for(method, epsilons=(2.0,))
-        return division_sheets([request.cell(request.contenders[0], 2.0, 0).config], [100] * 6)
-
-    assert [sheet.header[3:] for sheet in sheets("perfedavg")] == [("update",)]
-    assert [sheet.header[3:] for sheet in sheets("fedas")] == [("update", "Fisher weight for similarity_score")]
-    shares, _ = sheets("sapefl-plus")
-    asked = ("similarities", "label shares", "fit of peers")
-    assert shares.header[3:] == ("update", "theta_personal", *(f"{one} for theta_personal" for one in asked))
-    assert sum(int(part.rstrip("%")) for part in shares.rows[0][3:]) == pytest.approx(100, abs=3)

@@ -59,27 +59,10 @@ def test_another_version_of_the_package_computes_anew(
     assert cell_of(tiny()).digest != before
 
 
-def test_a_file_with_other_rows_is_another_cell(tiny: Callable[..., Setting], tmp_path: Path) -> None:
-    file, digests = tmp_path / "mine.npz", set()
-    for value in (0.0, 1.0):
-        np.savez(file, X=np.full((60, 2), value), y=np.arange(60) % 3)
-        setting = tiny(data_options={})
-        digests.add(setting.cell(Task(dataset=str(file)), FEDAVG, 0).digest)
-    assert len(digests) == 2
-
-
 def own_task(folder: Path, seed: int) -> Task:
     rng = np.random.default_rng(seed)
     np.savez(folder / "mine.npz", X=rng.normal(size=(60, 2)), y=np.arange(60) % 3)
     return Task(dataset=str(folder / "mine.npz"))
-
-
-def test_other_public_ranges_are_another_cell(tiny: Callable[..., Setting], tmp_path: Path) -> None:
-    ranges, task, digests = tmp_path / "ranges.toml", own_task(tmp_path, 0), set()
-    for high in (1, 20):
-        ranges.write_text(f"0 = [0, {high}]\n1 = [0, 1]\n")
-        digests.add(tiny(data_options={"ranges": str(ranges)}).cell(task, FEDAVG, 0).digest)
-    assert len(digests) == 2
 
 
 def test_a_file_that_changes_under_an_experiment_is_noticed(tiny: Callable[..., Setting], tmp_path: Path) -> None:
