@@ -30,8 +30,9 @@ Panel = Literal["Data", "Federation", "Training", "Privacy", "Protection", "Runn
 """The parts of `--help` and of the table of settings, in their order."""
 
 
-def setting(panel: Panel, default: Any, description: str, **bounds: Any) -> Any:
-    """A field with its line of help. ``...`` as default means that it has to be given."""
+def setting(panel: Panel | None, default: Any, description: str, **bounds: Any) -> Any:
+    """A field with its line of help. ``...`` as default means that it has to be given. One without a panel is a key of
+    files alone and no option."""
     return Field(default, description=description, json_schema_extra={"panel": panel}, **bounds)
 
 
@@ -73,6 +74,19 @@ class Settings(BaseModel):
             return validate(values)
         except ValidationError as error:
             raise BadInput(_sentence(error, cls.model_fields)) from None
+
+
+class PublicFacts(Settings):
+    """What a private study says of its data aloud, chosen before the records are looked at. Neighbouring files share
+    it: whatever follows from these names and numbers says nothing about a record.
+
+    A simulation reads what is not given here off its data, once, and keeps it in the run's `config.toml`.
+    """
+
+    rows: dict[str, Annotated[int, Field(ge=1)]] = Field(default_factory=dict)  # to train on, declared by each site
+    classes: tuple[str, ...] = ()
+    groups: tuple[str, ...] = ()  # the natural clients of a file
+    file_rows: int | None = Field(None, ge=1)  # about, of the whole file; what ``Config.rows`` is a part of
 
 
 class Plan(Settings):
@@ -123,6 +137,7 @@ class Config(Plan):
     dp_score_fraction: float = setting("Privacy", 0.1, "Share of the budget for similarity scores.", gt=0, lt=1)
     dp_secure_noise: bool = setting("Privacy", False, "Cryptographically secure noise; cannot be repeated.")
     dp_ledgers: Path | None = setting("Privacy", None, "Folder of the sites' ledgers; what earlier runs spent counts.")
+    dp_public: PublicFacts | None = setting(None, None, "What sites of a private study declare: rows, classes, groups.")
     protection: ProtectionName = setting(
         "Protection", "ckks", "Updates encrypted and models sealed, or plaintext for research."
     )

@@ -16,7 +16,7 @@ Floats = NDArray[np.float64]
 
 
 def accuracy(logits: NDArray[np.float32], y: NDArray[np.int64]) -> float:
-    return float(np.mean(logits.argmax(1) == y))
+    return float(np.mean(logits.argmax(1) == y)) if len(y) else float("nan")
 
 
 def softmax(logits: NDArray[np.float32]) -> Floats:

@@ -44,7 +44,7 @@ class Peers:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SiteGroup:
-    """Everything a group of sites, largest first, has at hand in one round."""
+    """Everything a group of sites, largest first by `counts`, has at hand in one round."""
 
     theta_global: Tensor  # [P], and behind it whatever else a method's sites hold in common
     theta_initial: Tensor  # [P], the weights everybody started from
@@ -64,9 +64,18 @@ class SiteGroup:
         return len(self.shard)
 
     @property
+    def counts(self) -> tuple[int, ...]:
+        """n_c as everybody may know it: what a site declares in a private study, its number of rows in any other."""
+        return self.shard.sizes if self.private is None else self.private.rows
+
+    @property
     def row_counts(self) -> Tensor:
         """n_c, [G]."""
-        return torch.tensor(self.shard.sizes, dtype=torch.float32, device=self.theta_global.device)
+        return torch.tensor(self.counts, dtype=torch.float32, device=self.theta_global.device)
+
+    @property
+    def longest(self) -> int:
+        return max(1, *self.shard.sizes)
 
     def everywhere(self, theta: Tensor) -> Tensor:
         """One model [P] as the row of every site, [G, P], without a copy."""
@@ -96,7 +105,7 @@ class SiteGroup:
             return
         streams = self.streams(purpose)
         for _ in range(epochs):
-            plan = plan_batches(self.shard.sizes, streams, epochs=1, batch_size=self.batch_size)
+            plan = plan_batches(self.counts, streams, epochs=1, batch_size=self.batch_size)
             theta = self.trainer.train(theta, self.shard, plan, objective, self.lr)
             yield theta
 
@@ -122,14 +131,16 @@ class SiteGroup:
         return ((active, PlainStep(self.trainer, batch)) for active, batch in self.steps(purpose))
 
     def _plan(self, purpose: Purpose, epochs: int) -> Plan:
-        return plan_batches(self.shard.sizes, self.streams(purpose), epochs=epochs, batch_size=self.batch_size)
+        present = None if self.private is None else self.shard.sizes
+        streams = self.streams(purpose)
+        return plan_batches(self.counts, streams, epochs=epochs, batch_size=self.batch_size, present=present)
 
     @property
     def present(self) -> Tensor:
         """1 where a site has a row of that number, 0 past its last, [G, n]."""
         device = self.shard.x.device
         sizes = torch.tensor(self.shard.sizes, device=device).unsqueeze(1)
-        return (torch.arange(max(self.shard.sizes), device=device) < sizes).float()
+        return (torch.arange(self.longest, device=device) < sizes).float()
 
     @property
     def labels(self) -> Tensor:
@@ -138,7 +149,8 @@ class SiteGroup:
         starts, sizes = (
             torch.tensor(values, device=device).unsqueeze(1) for values in (self.shard.starts, self.shard.sizes)
         )
-        return self.shard.y[starts + torch.minimum(torch.arange(max(self.shard.sizes), device=device), sizes - 1)]
+        last = (sizes - 1).clamp(min=0)
+        return self.shard.y[starts + torch.minimum(torch.arange(self.longest, device=device), last)]
 
     @property
     def label_counts(self) -> Tensor:
@@ -152,26 +164,26 @@ class SiteGroup:
     def on_features(self, bodies: Tensor) -> "SiteGroup":
         """The same sites with features for rows and the head for a model: to train heads while bodies stand still."""
         features, sizes = self.features(bodies), self.shard.sizes
-        starts = tuple(range(0, self.size * max(sizes), max(sizes)))
+        starts = tuple(range(0, self.size * self.longest, self.longest))
         shard = Shard(features.flatten(0, 1), self.labels.flatten(), starts, sizes)
         return replace(self, shard=shard, trainer=self.trainer.of(self.trainer.model.head))
 
     def outputs(self, theta: Tensor) -> Tensor:
         """f(theta_g, D_g), each site's model on all its own rows, [G, n, K]; meaningless where `present` is 0."""
         model = self.trainer.model
-        answers = theta.new_zeros((self.size, max(self.shard.sizes), model.classes))
+        answers = theta.new_zeros((self.size, self.longest, model.classes))
         for block, x in self.row_blocks():
             answers[: len(x), block] = model.outputs(theta[: len(x)], x)
         return answers
 
     def row_blocks(self) -> Iterator[tuple[slice, Tensor]]:
-        """All rows, some at a time: their numbers, and x [A, m, ...] of the sites that have so many, a prefix of the
-        group. So nobody's rows are padded to the number of the largest site's; past its last, a site repeats it."""
-        shard, most, device = self.shard, max(self.shard.sizes), self.shard.x.device
+        """All rows, some at a time: their numbers, and x [A, m, ...] of the shortest prefix of the group that holds all
+        sites with so many. So hardly anybody's rows are padded; past its last, a site repeats it."""
+        shard, most, device = self.shard, self.longest, self.shard.x.device
         first_row = torch.tensor(shard.starts, device=device).unsqueeze(1)
-        last_row = first_row + torch.tensor(shard.sizes, device=device).unsqueeze(1) - 1
+        last_row = first_row + (torch.tensor(shard.sizes, device=device).unsqueeze(1) - 1).clamp(min=0)
         for start in range(0, most, _ROWS_AT_ONCE):
-            active = sum(size > start for size in shard.sizes)
+            active = max((g + 1 for g, size in enumerate(shard.sizes) if size > start), default=1)
             block = slice(start, min(start + _ROWS_AT_ONCE, most))
             numbers = torch.arange(block.start, block.stop, device=device)
             yield block, shard.x[torch.minimum(first_row[:active] + numbers, last_row[:active])]

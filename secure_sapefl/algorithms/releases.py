@@ -5,7 +5,7 @@ question it asks about all records at once. What stays at the site (Ditto's pers
 noise. A method that reads records in any other way says why it has no private form.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final, Protocol
 
@@ -72,6 +72,10 @@ def one_update(_: Settings, local_epochs: int) -> Releases:
 class PrivateUse(Protocol):
     """A group's records in a private study: everything that leaves is made here, and was paid for before."""
 
+    @property
+    def rows(self) -> tuple[int, ...]:
+        """The number of training rows each site declares, n_c: public, and not counted."""
+
     def train(
         self, theta: Tensor, model: Model, shard: Shard, objective: Objective, purpose: Purpose, lr: float
     ) -> Tensor:
@@ -85,13 +89,11 @@ class PrivateUse(Protocol):
     def steps(self, model: Model, shard: Shard, purpose: Purpose) -> Iterator[tuple[int, Step]]:
         """As many noised steps of the method's own as were paid for: (active sites, step)."""
 
-    def means(
-        self, exact: Tensor, asked: Tensor, rows: Sequence[int], purpose: Purpose, record_norm: float | None = None
-    ) -> Tensor:
-        """Means over ``rows`` records of values in [0, 1], noised where ``asked``, both [G, J].
+    def means(self, exact: Tensor, asked: Tensor, purpose: Purpose, record_norm: float | None = None) -> Tensor:
+        """Sums over records of values in [0, 1], divided by `rows`; noised where ``asked``, both [G, J].
 
         ``record_norm`` is the largest L2 norm of what one record brings; sqrt(J) where not given.
         """
 
     def squared_norms(self, theta: Tensor, model: Model, shard: Shard, purpose: Purpose) -> Tensor:
-        """The mean over a site's records of min(1, |grad of the record's loss|^2 / clip^2), noised, [G]."""
+        """The sum over a site's records of min(1, |grad of the record's loss|^2 / clip^2) by n_c, noised, [G]."""

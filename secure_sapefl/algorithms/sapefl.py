@@ -80,7 +80,7 @@ def _output_part(group: SiteGroup, options: SapeOptions) -> Tensor:
         rows = group.sample_rows(options.similarity_batch, Purpose.SIMILARITY_ROWS)
         return _compared(group, *rows, options.output_form)
     exact = mean_over_all_rows(group, partial(_compared, form="per_sample"))
-    return group.private.means(exact, group.peers.received, group.shard.sizes, Purpose.SIMILARITY_ROWS)
+    return group.private.means(exact, group.peers.received, Purpose.SIMILARITY_ROWS)
 
 
 def mean_over_all_rows(group: SiteGroup, compared: Callable[[SiteGroup, Tensor, Tensor], Tensor]) -> Tensor:
@@ -156,7 +156,8 @@ def _fixed_coefficients(
         return anchors.coefficients(start, own, group.present, options.influence, options.output_form)
 
     def noised(exact: Tensor) -> Tensor:
-        return private.means(exact, anchors.strength > 0, group.shard.sizes, Purpose.ANCHOR_ROWS)
+        by_declared = exact * (group.present.sum(1) / group.row_counts).unsqueeze(1)
+        return private.means(by_declared, anchors.strength > 0, Purpose.ANCHOR_ROWS)
 
     return anchors.coefficients(start, own, group.present, options.influence, "per_sample", noised)
 

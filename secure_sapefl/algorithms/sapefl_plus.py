@@ -108,7 +108,7 @@ def _centred_outputs(group: SiteGroup, options: SapePlusOptions) -> Tensor:
     if group.private is None:
         return _centred_on(group, *group.sample_rows(options.similarity_batch, Purpose.SIMILARITY_ROWS))
     exact = mean_over_all_rows(group, _centred_on)
-    return group.private.means(exact, group.peers.received, group.shard.sizes, Purpose.SIMILARITY_ROWS)
+    return group.private.means(exact, group.peers.received, Purpose.SIMILARITY_ROWS)
 
 
 def _centred_on(group: SiteGroup, x: Tensor, present: Tensor) -> Tensor:
@@ -134,12 +134,12 @@ def _listens(group: SiteGroup, options: SapePlusOptions, peer_anchor: PeerAnchor
 def _advantage(group: SiteGroup, private: PrivateUse, peer_anchor: PeerAnchors) -> Tensor:
     """By how much peers fit a site's rows better, [G], in units of twice the largest advantage; asked in two steps."""
     rows, counts = group.row_counts.unsqueeze(1), group.label_counts
-    everything, sizes = torch.ones_like(counts, dtype=torch.bool), group.shard.sizes
-    shares = private.means(counts / rows, everything, sizes, Purpose.LABEL_SHARES, record_norm=1.0)
+    everything = torch.ones_like(counts, dtype=torch.bool)
+    shares = private.means(counts / rows, everything, Purpose.LABEL_SHARES, record_norm=1.0)
     globally = group.record_losses(group.everywhere(group.theta_global), _log_shares(shares * rows).unsqueeze(1))
     ahead = (globally - group.record_losses(peer_anchor.theta)) / (2 * LARGEST_ADVANTAGE)
-    exact = ((ahead.clamp(-0.5, 0.5) + 0.5) * group.present).sum(1, keepdim=True) / rows
-    return private.means(exact, everything[:, :1], sizes, Purpose.START_ROWS).squeeze(1) - 0.5
+    says = (ahead.clamp(-0.5, 0.5) + 0.5).nan_to_num(nan=0) * group.present
+    return private.means(says.sum(1, keepdim=True) / rows, everything[:, :1], Purpose.START_ROWS).squeeze(1) - 0.5
 
 
 def _log_shares(counts: Tensor) -> Tensor:

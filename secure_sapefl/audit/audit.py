@@ -18,6 +18,7 @@ from secure_sapefl.algorithms.registry import algorithm as find_algorithm
 from secure_sapefl.audit.canaries import run_with_canaries
 from secure_sapefl.audit.candidates import candidates_of
 from secure_sapefl.audit.epsilon import empirical_epsilon, mechanisms_of
+from secure_sapefl.audit.file_rows import rows_moved
 from secure_sapefl.audit.findings import Findings, Inferences, PartyFindings
 from secure_sapefl.audit.inversion import Attack
 from secure_sapefl.audit.membership import infer_membership
@@ -47,6 +48,7 @@ class Effort:
     canaries: int = 400
     trainings: int = 400  # repetitions of one private training, with and without a record
     queries: int = 1000  # and of one release of similarities
+    removals: int = 5  # of a row from the file
     attack: Attack = field(default_factory=Attack)
 
     @property
@@ -70,6 +72,9 @@ def audit(folder: Path, effort: Effort = STANDARD, seed: int = 0, say: Say = lam
     worlds = _worlds(config, federation, effort, seed, say)
     say("a run with canaries")
     canaries = run_with_canaries(config, federation, effort.canaries, seed)
+    moved = None
+    if federation.public is not None:
+        moved = rows_moved(config, federation, effort.removals, np.random.default_rng([seed, 8]))
     say("each mechanism alone")
     mechanisms = mechanisms_of(config, federation, again.terms, effort.trainings, effort.queries, seed)
     say("rebuilding rows from updates")
@@ -85,7 +90,7 @@ def audit(folder: Path, effort: Effort = STANDARD, seed: int = 0, say: Say = lam
         encrypted=config.protection == "ckks",
         key_within_reach=again.key_within_reach,
         forgeries=again.forgeries,
-        epsilon=empirical_epsilon(canaries, mechanisms, config.dp_delta),
+        epsilon=empirical_epsilon(canaries, mechanisms, config.dp_delta, moved),
         sizes=again.sizes.to_json(),
     )
 

@@ -17,6 +17,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from secure_sapefl.audit.file_rows import WIDTH, SiteCanaries, plant_in_file
 from secure_sapefl.audit.gradient_geometry import along, gradients_at, products
 from secure_sapefl.audit.parties import AtServer
 from secure_sapefl.audit.recording import PublicTerms, RecordedRun, RoundMessages
@@ -29,28 +30,23 @@ from secure_sapefl.models.base import Model
 from secure_sapefl.protocol.codec import Codec
 from secure_sapefl.protocol.messages import SiteId
 
-WIDTH: Final = 4.0  # of a canary, in standard deviations of the data
 _LARGEST_SHARE: Final = 0.1  # of a site's rows that are canaries
 _KNOWN: Final = 512  # ordinary records of a site that the regression takes into account
 _RIDGE: Final = 0.1
 
 
-@dataclass(frozen=True, slots=True)
-class SiteCanaries:
-    x: Tensor  # [m, ...]
-    y: Tensor  # [m]
-    included: NDArray[np.bool_]  # [m], the coins
-
-
 def plant(
     federation: Federation, canaries: int, rng: np.random.Generator
 ) -> tuple[Federation, dict[SiteId, SiteCanaries]]:
-    """The federation with about half of ``canaries`` among its training rows, and all of them with their coins."""
+    """The federation with about half of ``canaries`` among its training rows, and all of them with their coins.
+
+    For runs that promise nothing: rows put into the file would move all others there.
+    """
     rows = np.concatenate([client.train.X for client in federation.clients])
     mean, deviation = rows.mean(0), rows.std(0)
     planted, sites = {}, []
     for client in federation.clients:
-        count = min(-(-canaries // len(federation.clients)), max(1, int(_LARGEST_SHARE * len(client.train))))
+        count = _at_site(client, federation, canaries)
         x = (mean + WIDTH * deviation * rng.normal(size=(count, *federation.shape))).astype(np.float32)
         y = rng.integers(0, federation.classes, count)
         own = SiteCanaries(torch.from_numpy(x), torch.from_numpy(y), rng.random(count) < 0.5)
@@ -73,7 +69,12 @@ class CanaryRun:
 
 
 def run_with_canaries(config: Config, federation: Federation, canaries: int, seed: int) -> CanaryRun:
-    with_canaries, planted = plant(federation, canaries, np.random.default_rng([seed, 3]))
+    """In a private run canaries are rows of the file, and go through all that the others do."""
+    rng = np.random.default_rng([seed, 3])
+    if federation.public is None:
+        with_canaries, planted = plant(federation, canaries, rng)
+    else:
+        with_canaries, planted = plant_in_file(config, federation, _fitting(federation, canaries), rng)
     recorded = RecordedRun(in_the_open(config), with_canaries)
     known = {client.name: client.train for client in federation.clients}
     auditor = Auditor(recorded.terms, recorded.key_holder, planted, known)
@@ -84,6 +85,15 @@ def run_with_canaries(config: Config, federation: Federation, canaries: int, see
         included=np.concatenate([planted[site].included for site in heard]),
         result=result,
     )
+
+
+def _fitting(federation: Federation, canaries: int) -> int:
+    """No more than may be among the rows of all sites."""
+    return sum(_at_site(client, federation, canaries) for client in federation.clients)
+
+
+def _at_site(client: ClientData, federation: Federation, canaries: int) -> int:
+    return min(-(-canaries // len(federation.clients)), max(1, int(_LARGEST_SHARE * len(client.train))))
 
 
 class Auditor:
@@ -100,7 +110,7 @@ class Auditor:
     def hear(self, messages: RoundMessages) -> None:
         before = dict(self._party.personal)
         self._party.hear(messages)
-        for upload in messages.uploads:
+        for upload in (upload for upload in messages.uploads if upload.site in self._planted):
             for start, end in self._steps(upload.site, before.get(upload.site, self._start)):
                 share = self._shares(upload.site, start, end)
                 self.shares[upload.site] = self.shares.get(upload.site, 0.0) + share

@@ -3,6 +3,7 @@
 from typing import Final
 
 from secure_sapefl.audit.canaries import CanaryRun
+from secure_sapefl.audit.file_rows import Moved
 from secure_sapefl.audit.findings import EmpiricalEpsilon
 from secure_sapefl.audit.mechanisms import Bench, MechanismAudit, audit_mechanisms
 from secure_sapefl.audit.one_run import lower_bound
@@ -15,14 +16,16 @@ _NO_DELTA: Final = 1e-5  # for the bound on a run that promised nothing
 
 
 def empirical_epsilon(
-    canaries: CanaryRun, mechanisms: tuple[MechanismAudit, ...], delta: float | None
+    canaries: CanaryRun, mechanisms: tuple[MechanismAudit, ...], delta: float | None, moved: Moved | None = None
 ) -> EmpiricalEpsilon:
     privacy = canaries.result.privacy
     return EmpiricalEpsilon(
         lower=lower_bound(canaries.scores, canaries.included, delta or _NO_DELTA),
         claimed=None if privacy is None else float(privacy["epsilon_max"]),
+        replaced=None if privacy is None else float(privacy["epsilon_max_replace_one"]),
         delta=delta or _NO_DELTA,
         mechanisms=mechanisms,
+        moved=moved,
     )
 
 

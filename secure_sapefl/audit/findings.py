@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from secure_sapefl.audit.file_rows import Moved
 from secure_sapefl.audit.mechanisms import MechanismAudit
 from secure_sapefl.audit.membership import Membership
 from secure_sapefl.audit.one_run import LowerBound
@@ -48,13 +49,17 @@ class PartyFindings:
 class EmpiricalEpsilon:
     lower: LowerBound
     claimed: float | None  # by the ledgers; None in a run without differential privacy
+    replaced: float | None  # the same for a record that is replaced
     delta: float
     mechanisms: tuple[MechanismAudit, ...]
+    moved: Moved | None  # by one row of the file; None in a run without differential privacy
 
     def to_json(self) -> dict[str, Any]:
         return {
             **self.lower.to_json(),
             "claimed": self.claimed,
+            "claimed_replace_one": self.replaced,
+            "from_the_file": None if self.moved is None else self.moved.to_json(),
             "delta": self.delta,
             "mechanisms": [one.to_json() for one in self.mechanisms],
         }
@@ -88,7 +93,10 @@ class Findings:
                 yield Alarm("forged sums", f"Sites accepted a forgery: {name}.")
 
     def _privacy_alarms(self) -> Iterator[Alarm]:
-        bound, claimed = self.epsilon.lower, self.epsilon.claimed
+        bound, claimed, moved = self.epsilon.lower, self.epsilon.claimed, self.epsilon.moved
+        if moved is not None and moved.most > 1:
+            sentence = f"One row less in the file changes {moved.most} training records; the ledgers count one."
+            yield Alarm("row of the file", sentence)
         if claimed is not None and bound.epsilon > claimed:
             sentence = f"Canaries show epsilon of at least {bound.epsilon:.2f}; the ledgers say {claimed:.2f}."
             yield Alarm("canaries", sentence)

@@ -16,7 +16,7 @@ from scipy.stats import beta
 from torch import Tensor
 
 from secure_sapefl.algorithms.releases import PrivateTraining, Releases
-from secure_sapefl.audit.canaries import WIDTH
+from secure_sapefl.audit.file_rows import WIDTH
 from secure_sapefl.audit.one_run import CONFIDENCE
 from secure_sapefl.data import Rows
 from secure_sapefl.metrics import Floats
@@ -80,15 +80,17 @@ class Bench:
     def releases(self) -> Releases:
         return self.terms.releases
 
-    def clones(self, rows: int, count: int) -> PrivateGroup:
-        """``count`` sites of ``rows`` rows, each having paid for one round."""
-        paid = tuple(PrivateSite("clone", rows, self.terms, MemoryStore()).pay(0) for _ in range(count))
+    def clones(self, more: int, count: int) -> PrivateGroup:
+        """``count`` sites that declare the bench's rows, each having paid for one round; those with ``more`` rows draw
+        other numbers than those without."""
+        declared = len(self.rows)
+        paid = tuple(PrivateSite("clone", declared, self.terms, MemoryStore()).pay(0) for _ in range(count))
 
         def randomness(purpose: Purpose) -> Sequence[Randomness]:
-            seeds = np.random.SeedSequence([self.seed, 4, rows, int(purpose)]).spawn(count)
+            seeds = np.random.SeedSequence([self.seed, 4, declared + more, int(purpose)]).spawn(count)
             return [KeyedRandomness(np.random.default_rng(one)) for one in seeds]
 
-        return PrivateGroup(paid, randomness, self.terms.clip)
+        return PrivateGroup((declared,) * count, paid, randomness, self.terms.clip)
 
     def event(self, purpose: Purpose) -> Event:
         return PrivateSite("clone", len(self.rows), self.terms, MemoryStore()).events(0)[purpose]
@@ -124,9 +126,7 @@ def _query(bench: Bench, purpose: Purpose) -> tuple[Floats, Floats]:
     count, rows = bench.queries, len(bench.rows)
     exact = torch.full((count, bench.entries), 0.5)
     asked = torch.ones_like(exact, dtype=torch.bool)
-    without, with_one = (
-        bench.clones(rows + more, count).means(exact + more / rows, asked, [rows] * count, purpose) for more in (0, 1)
-    )
+    without, with_one = (bench.clones(more, count).means(exact + more / rows, asked, purpose) for more in (0, 1))
     return without.mean(1).double().numpy(), with_one.mean(1).double().numpy()
 
 
@@ -147,7 +147,9 @@ def _moved(bench: Bench, rows: Rows, purpose: Purpose, direction: Tensor) -> Flo
     count = bench.trainings
     shard = Shard(torch.from_numpy(rows.X), torch.from_numpy(rows.y), (0,) * count, (len(rows),) * count)
     theta = bench.theta.expand(count, -1)
-    after = bench.clones(len(rows), count).train(theta, bench.model, shard, LocalLoss(), purpose, _RATE)
+    after = bench.clones(len(rows) - len(bench.rows), count).train(
+        theta, bench.model, shard, LocalLoss(), purpose, _RATE
+    )
     return ((bench.theta - after) @ direction).double().numpy()
 
 

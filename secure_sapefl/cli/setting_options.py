@@ -104,7 +104,7 @@ def setting_options(
     """One option a field, those of a field's own fields included, but for the fields in ``without``."""
     for name, field in model.model_fields.items():
         kind = _without_none(field.annotation)
-        if name in without:
+        if name in without or field.json_schema_extra == {"panel": None}:
             continue
         if isinstance(kind, type) and issubclass(kind, Settings):
             yield from setting_options(kind, without=without, defaults=defaults, table=name)

@@ -72,10 +72,11 @@ def _privacy(privacy: dict[str, Any]) -> str:
     spent = (
         f"ε {privacy['epsilon_max']:.3g} of {privacy['epsilon_budget']:g} at δ {privacy['delta']:g}, the most a site"
     )
+    replaced = f" ({privacy['epsilon_max_replace_one']:.3g} for a record that is replaced)"
     stopped = sorted({one["site"] for one in privacy["stopped"]})
     sat_out = f"; sat out: {', '.join(stopped)}" if stopped else ""
     uncovered = "" if privacy["preparation_covered"] else "; how rows were prepared is not covered"
-    return f"{spent} spent on all its messages; accuracy and AUC themselves are exact{uncovered}{sat_out}"
+    return f"{spent} spent on all its messages{replaced}; accuracy and AUC themselves are exact{uncovered}{sat_out}"
 
 
 def _spread(value: dict[str, Any]) -> str:

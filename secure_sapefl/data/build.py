@@ -1,6 +1,6 @@
 """From a dataset's name or file to a federation: load, partition, split, prepare."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
@@ -8,18 +8,29 @@ from typing import Final, Literal
 
 import numpy as np
 
+from secure_sapefl.config import PublicFacts
+from secure_sapefl.data.coins import Coins, marks_of
+from secure_sapefl.data.dealing import dealt
 from secure_sapefl.data.federation import ClientData, Federation, Rows
 from secure_sapefl.data.fetch import Progress, no_progress
 from secure_sapefl.data.load import load_table
 from secure_sapefl.data.partition import DEFAULT_CLUSTERS, PARTITIONS, PartitionRequest, Share
 from secure_sapefl.data.prepare import described, learns_from_rows
-from secure_sapefl.data.split import Indices, split_rows
+from secure_sapefl.data.public import about, completed, with_lists
+from secure_sapefl.data.split import Indices, split_by_coins, split_rows
 from secure_sapefl.data.streams import DataPurpose, stream
 from secure_sapefl.data.table import Table, Units
 from secure_sapefl.errors import BadInput, UnknownName
 
 LARGEST_KAPPA: Final = 1e9  # even to nine digits; far beyond, the draw underflows
 NO_OPTIONS: Mapping[str, object] = MappingProxyType({})
+Change = Callable[[Table], Table]
+Place = tuple[Share, Indices, Indices]
+"""What a client holds, and of that its training and its test rows."""
+
+
+def as_it_is(table: Table) -> Table:
+    return table
 
 
 def build_federation(
@@ -36,6 +47,8 @@ def build_federation(
     rows: int | None = None,
     clusters: int = DEFAULT_CLUSTERS,
     progress: Progress = no_progress,
+    private: PublicFacts | None = None,
+    change: Change = as_it_is,
 ) -> Federation:
     """Divide ``dataset``, a registered name or the path of an .npz or .csv file, among clients.
 
@@ -43,29 +56,33 @@ def build_federation(
     20 where clients are made up. ``rows`` takes a random part of the data, for quick runs. The same arguments and the
     same data give the same federation. A registered dataset that is not on this machine is downloaded into the cache;
     ``progress`` hears of it.
+
+    With ``private``, where a row goes depends on the row, a key and these public facts alone (`coins.py`), and tables
+    that differ in one record give federations that do. ``change`` is made to the table as it was read: an audit asks
+    what one row of it decides.
     """
     _check(clients=clients, partition=partition, kappa=kappa, seed=seed)
-    table = load_table(
-        dataset,
-        seed=seed,
-        data_dir=data_dir,
-        options=options,
-        label=label,
-        group=group,
-        progress=progress,
-        partition=partition,
+    table = change(
+        load_table(
+            dataset,
+            seed=seed,
+            data_dir=data_dir,
+            options=options,
+            label=label,
+            group=group,
+            progress=progress,
+            partition=partition,
+            private=private,
+        )
     )
-    if rows is not None:
-        table = table.sample(rows, stream(seed, DataPurpose.SAMPLE))
     name = partition or ("dirichlet" if table.group is None else "natural")
     request = PartitionRequest(clients=clients, kappa=kappa, clusters=clusters)
-    shares = PARTITIONS[name](table, request, stream(seed, DataPurpose.PARTITION))
-    units = Units.of(table)
-    splits = [
-        split_rows(table, units, share.rows, stream(seed, DataPurpose.SPLIT, i)) for i, share in enumerate(shares)
-    ]
-    table = _with_common_scale(table, [train for train, _ in splits])
-    members = tuple(_client(table, share, *split) for share, split in zip(shares, splits, strict=True))
+    if private is None:
+        table, facts, places = _shuffled(table, name, request, seed, rows)
+    else:
+        table, facts, places = _by_coins(table, name, request, seed, rows, private)
+    table = _with_common_scale(table, [train for _, train, _ in places])
+    members = tuple(_client(table, *place) for place in places)
     return Federation(
         dataset=dataset,
         shape=members[0].train.X.shape[1:],
@@ -75,7 +92,44 @@ def build_federation(
         partition=name,
         preparation=described(table.prepare),
         learned=learns_from_rows(table.prepare),
+        public=None if facts is None else completed(facts, members),
     )
+
+
+def _shuffled(
+    table: Table, partition: str, request: PartitionRequest, seed: int, rows: int | None
+) -> tuple[Table, None, Sequence[Place]]:
+    if rows is not None:
+        table = table.sample(rows, stream(seed, DataPurpose.SAMPLE))
+    shares, units = PARTITIONS[partition](table, request, stream(seed, DataPurpose.PARTITION)), Units.of(table)
+    splits = [
+        split_rows(table, units, share.rows, stream(seed, DataPurpose.SPLIT, i)) for i, share in enumerate(shares)
+    ]
+    return table, None, [(share, *split) for share, split in zip(shares, splits, strict=True)]
+
+
+def _by_coins(
+    table: Table, partition: str, request: PartitionRequest, seed: int, rows: int | None, public: PublicFacts
+) -> tuple[Table, PublicFacts, Sequence[Place]]:
+    table = with_lists(table, public)
+    file_rows = public.file_rows or about(len(table))
+    lists = {"classes": table.class_names, "groups": table.group_names, "file_rows": file_rows}
+    if rows is not None:
+        table = _sampled(table, seed, rows / file_rows)
+    units, marks = Units.of(table), marks_of(table)
+    shares = dealt(partition, table, units, request, Coins.of(seed, marks), stream(seed, DataPurpose.PARTITION))
+    places = []
+    for site, share in enumerate(shares):
+        own = Coins.of(seed, [marks[unit] for unit in np.unique(units.of_row[share.rows])])
+        places.append((share, *split_by_coins(table, units, share.rows, own, site)))
+    return table, public.model_copy(update=lists), places
+
+
+def _sampled(table: Table, seed: int, share: float) -> Table:
+    """Each unit with probability ``share``."""
+    kept = Coins.of(seed, marks_of(table)).thrown(DataPurpose.SAMPLE) < share
+    chosen = kept[Units.of(table).of_row]
+    return replace(table.part(chosen), source=f"{table.source}, about {share:.2g} of them")
 
 
 def _check(*, clients: int | None, partition: str | None, kappa: float, seed: int) -> None:

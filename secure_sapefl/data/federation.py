@@ -5,6 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from secure_sapefl.config import PublicFacts
+
 
 @dataclass(frozen=True, slots=True)
 class Rows:
@@ -36,10 +38,18 @@ class Federation:
     partition: str  # the registered name of the partition that was used
     preparation: str = ""  # how rows were put on a scale, in words
     learned: bool = False  # whether preparing the rows used something of the sites' own, such as a mean
+    public: PublicFacts | None = None  # in a private study, what it says of its data aloud
 
     @property
     def classes(self) -> int:
         return len(self.class_names)
+
+    @property
+    def declared(self) -> tuple[int, ...]:
+        """Training rows of each client as everybody may know them: declared in a private study, or else counted."""
+        if self.public is None:
+            return tuple(len(client.train) for client in self.clients)
+        return tuple(self.public.rows[client.name] for client in self.clients)
 
     def class_counts(self) -> NDArray[np.int64]:
         """Rows of each client (first axis) in each class (second), train and test together."""

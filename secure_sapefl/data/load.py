@@ -4,11 +4,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from secure_sapefl.config import PublicFacts
 from secure_sapefl.data.fetch import Progress
 from secure_sapefl.data.own import own_table
 from secure_sapefl.data.registry import DATASETS
 from secure_sapefl.data.spec import Generated, Stored, checked_options
-from secure_sapefl.data.store import stored_arrays
+from secure_sapefl.data.store import locate, stored_arrays
 from secure_sapefl.data.streams import DataPurpose, stream
 from secure_sapefl.data.table import Table
 from secure_sapefl.errors import BadInput, UnknownName
@@ -24,12 +25,15 @@ def load_table(
     group: str | None,
     progress: Progress,
     partition: str | None = None,
+    private: PublicFacts | None = None,
 ) -> Table:
-    """``partition`` is how the table will be divided; None: as its groups suggest."""
+    """``partition`` is how the table will be divided; None: as its groups suggest. ``private`` are the public facts of
+    a private study, whose classes need not all occur."""
     if dataset not in DATASETS:
         if not looks_like_path(dataset):
             raise UnknownName("dataset", dataset, DATASETS, "secure-sapefl data list")
-        return own_table(Path(dataset).expanduser(), options, label, group, partition)
+        known = private is not None and bool(private.classes)
+        return own_table(Path(dataset).expanduser(), options, label, group, partition, classes_known=known)
     if label is not None or group is not None:
         raise BadInput(f"--label and --group name columns of a CSV file; {dataset!r} is a registered dataset.")
     spec = DATASETS[dataset]
@@ -38,6 +42,8 @@ def load_table(
         case Generated(table):
             return table(chosen, stream(seed, DataPurpose.GENERATE))
         case Stored() as origin:
+            if private is not None:
+                _require_stored_segments(dataset, origin, data_dir)
             return origin.table(stored_arrays(spec, origin, data_dir, progress), chosen)
 
 
@@ -46,6 +52,15 @@ def _for_partition(options: dict[str, Any], partition: str | None) -> dict[str, 
     if options.get("standardise") != "auto":
         return options
     return options | {"standardise": "site" if partition in (None, "natural") else "all"}
+
+
+def _require_stored_segments(dataset: str, origin: Stored, data_dir: Path | None) -> None:
+    """A publisher's folder is numbered into segments as it is read: one row less would rename all that follow."""
+    if (found := locate(origin, data_dir)) is not None and found.is_dir():
+        raise BadInput(
+            f"{dataset}: a private study reads rows whose segments are written beside them, and {found} has none. "
+            f"Store the dataset first: `secure-sapefl data fetch {dataset}`, without that folder in --data-dir."
+        )
 
 
 def looks_like_path(dataset: str) -> bool:

@@ -32,11 +32,18 @@ Scaling = Callable[[tuple[str, ...], bool], tuple[Prepare, Learn | None]]
 
 
 def own_table(
-    path: Path, options: Mapping[str, object], label: str | None, group: str | None, partition: str | None = None
+    path: Path,
+    options: Mapping[str, object],
+    label: str | None,
+    group: str | None,
+    partition: str | None = None,
+    *,
+    classes_known: bool = False,
 ) -> Table:
+    """``classes_known``: a public list says which classes there are, whether or not the file has a row of each."""
     chosen = checked_options(path.name, OPTIONS, options)
     scaling = _scaling(path, chosen, given=options)
-    return _table(_arrays(path, label, group), scaling, partition)
+    return _table(_arrays(path, label, group), scaling, partition, classes_known)
 
 
 def _arrays(path: Path, label: str | None, group: str | None) -> Arrays:
@@ -64,10 +71,12 @@ def _together(where: str, *, natural: bool) -> bool:
     return where == "all" or (where == "auto" and not natural)
 
 
-def _table(arrays: Arrays, scaling: Scaling, partition: str | None) -> Table:
+def _table(arrays: Arrays, scaling: Scaling, partition: str | None, classes_known: bool) -> Table:
     natural = "group" in arrays if partition is None else partition == "natural"
     X, prepare, learn = _features(arrays, scaling, natural=natural)
     y, class_names = _classes(arrays, len(X))
+    if not classes_known:
+        _check_classes(arrays, y, class_names)
     group, group_names = _groups(arrays, len(X))
     split = arrays.integers("split", len(X), 2) if "split" in arrays else None
     return Table(
@@ -131,12 +140,15 @@ def _classes(arrays: Arrays, rows: int) -> tuple[NDArray[np.int64], tuple[str, .
         if values.dtype.kind not in "iubU":
             raise arrays.bad("y", f"holds {values.dtype} values, expected integer or string labels")
         y, names = _codes(values)
+    return y, names
+
+
+def _check_classes(arrays: Arrays, y: NDArray[np.int64], names: tuple[str, ...]) -> None:
     empty = [name for name, count in zip(names, np.bincount(y, minlength=len(names)), strict=True) if count == 0]
     if empty:
         raise arrays.bad("y", f"has no row of class {empty[0]!r}. Leave the class out of `class_names` or add rows")
     if len(names) < 2:
         raise arrays.bad("y", "has a single class; a classifier needs at least two")
-    return y, names
 
 
 def _groups(arrays: Arrays, rows: int) -> tuple[NDArray[np.int64] | None, tuple[str, ...]]:

@@ -49,6 +49,13 @@ Partition = Callable[[Table, PartitionRequest, np.random.Generator], tuple[Share
 
 def natural(table: Table, request: PartitionRequest, rng: np.random.Generator) -> tuple[Share, ...]:
     """One client a group; fewer clients than groups means a seeded choice of that many groups."""
+    shares = chosen_groups(table, request, rng)
+    for share in shares:
+        _check_divisible(table, share)
+    return shares
+
+
+def chosen_groups(table: Table, request: PartitionRequest, rng: np.random.Generator) -> tuple[Share, ...]:
     if table.group is None:
         raise BadInput(f"{table.source}: there are no groups to partition by. Use --partition dirichlet or iid.")
     groups = len(table.group_names)
@@ -58,10 +65,7 @@ def natural(table: Table, request: PartitionRequest, rng: np.random.Generator) -
             f"{table.source}: {wanted} clients asked for, the data has {groups} groups. Ask for at most that."
         )
     chosen = np.sort(rng.choice(groups, size=wanted, replace=False))
-    shares = tuple(Share(name=table.group_names[g], rows=np.flatnonzero(table.group == g)) for g in chosen)
-    for share in shares:
-        _check_divisible(table, share)
-    return shares
+    return tuple(Share(name=table.group_names[g], rows=np.flatnonzero(table.group == g)) for g in chosen)
 
 
 def dirichlet(table: Table, request: PartitionRequest, rng: np.random.Generator) -> tuple[Share, ...]:
@@ -98,7 +102,12 @@ def clustered(table: Table, request: PartitionRequest, rng: np.random.Generator)
     No single model serves two clusters; clients of one cluster can learn from each other. A client's name tells its
     cluster.
     """
-    shares = dirichlet(table, request, rng)
+    return in_clusters(table, dirichlet(table, request, rng), request, rng)
+
+
+def in_clusters(
+    table: Table, shares: tuple[Share, ...], request: PartitionRequest, rng: np.random.Generator
+) -> tuple[Share, ...]:
     if not 1 <= request.clusters <= len(shares):
         raise BadInput(f"{len(shares)} clients cannot form {request.clusters} clusters. Ask for 1 to {len(shares)}.")
     views = differing_views(table, request.clusters, rng)
@@ -148,6 +157,11 @@ def _shares(
     for part, minimum in enumerate(minimum_rows(table)):
         mine = np.flatnonzero(units.part == part)
         home[mine] = _topped_up(home[mine], units.size[mine], clients, minimum, rng)
+    return shares_of(units, home, clients)
+
+
+def shares_of(units: Units, home: NDArray[np.int64], clients: int) -> tuple[Share, ...]:
+    """From the home of each unit."""
     owner = home[units.of_row]
     digits = len(str(clients - 1))
     return tuple(Share(name=f"client-{c:0{digits}d}", rows=np.flatnonzero(owner == c)) for c in range(clients))

@@ -1,10 +1,13 @@
-"""Training and test rows inside one client: 80/20, stratified by class, whole segments."""
+"""Training and test rows inside one client: 80/20, whole segments; stratified by class, or by coins where records must
+stay private."""
 
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from secure_sapefl.data.coins import Coins
+from secure_sapefl.data.streams import DataPurpose
 from secure_sapefl.data.table import Table, Units
 
 TEST_SHARE: Final = 0.2
@@ -23,6 +26,19 @@ def split_rows(table: Table, units: Units, rows: Indices, rng: np.random.Generat
         return rows[table.split[rows] == 0], rows[table.split[rows] == 1]
     held = np.unique(units.of_row[rows])
     tested = _test_units(units, held, rng)
+    on_test = np.isin(units.of_row[rows], tested)
+    return rows[~on_test], rows[on_test]
+
+
+def split_by_coins(table: Table, units: Units, rows: Indices, coins: Coins, site: int) -> tuple[Indices, Indices]:
+    """Divide a client's rows in a private study: each of its units goes to the test side by a coin of its own.
+
+    ``coins`` are those of the client's units, ascending. Neither side has a minimum: a count is about other records.
+    """
+    if table.split is not None:
+        return rows[table.split[rows] == 0], rows[table.split[rows] == 1]
+    held = np.unique(units.of_row[rows])
+    tested = held[coins.thrown(DataPurpose.SPLIT, site) < TEST_SHARE]
     on_test = np.isin(units.of_row[rows], tested)
     return rows[~on_test], rows[on_test]
 

@@ -43,7 +43,10 @@ class Table:
         units = Units.of(self)
         order = rng.permutation(len(units))
         kept = order[np.cumsum(units.size[order]) <= rows]
-        chosen = np.isin(units.of_row, kept)
+        return self.part(np.isin(units.of_row, kept))
+
+    def part(self, chosen: NDArray[np.bool_]) -> "Table":
+        """The chosen rows, in the order of the whole."""
         return replace(
             self,
             X=self.X[chosen],

@@ -12,8 +12,15 @@ import torch
 from secure_sapefl.algorithms.registry import configured
 from secure_sapefl.config import Config
 from secure_sapefl.data import Federation, Progress, build_federation, no_progress, private_options
+from secure_sapefl.data.build import Change, as_it_is
 from secure_sapefl.engine.device import group_size, resolve_device
-from secure_sapefl.engine.privacy import Privacy, privacy_for, warn_of_preparation
+from secure_sapefl.engine.privacy import (
+    Privacy,
+    privacy_for,
+    public_facts_of,
+    warn_of_preparation,
+    with_public_facts,
+)
 from secure_sapefl.engine.protection import Protection, protection_for
 from secure_sapefl.engine.result import versions
 from secure_sapefl.engine.sites import Sites
@@ -71,11 +78,13 @@ def assemble(config: Config, federation: Federation | None = None) -> Assembly:
     """The study that ``config`` describes, with the data it names unless a ``federation`` is given."""
     algorithm, options = configured(config.method, config.options)
     device = resolve_device(config.device)
-    training, late = divided(federation or federation_of(config), config.late_clients)
+    everybody = with_public_facts(federation or federation_of(config), config)
+    training, late = divided(everybody, config.late_clients)
     resolved = {
         "clients": len(training.clients) + config.late_clients,
         "options": options.model_dump(mode="json", exclude_none=True),
         "data_options": data_options_of(config),
+        "dp_public": everybody.public,
     }
     blueprint = Blueprint.of(
         config.model_copy(update=resolved),
@@ -85,7 +94,7 @@ def assemble(config: Config, federation: Federation | None = None) -> Assembly:
         shape=training.shape,
         classes=training.classes,
         sites=[client.name for client in training.clients],
-        largest_site=max(len(client.train) for client in training.clients),
+        largest_site=max(training.declared),
     )
     sites = Sites(blueprint, training, device)
     return Assembly(blueprint=blueprint, federation=training, late=late, device=device, sites=sites)
@@ -112,7 +121,7 @@ def data_options_of(config: Config) -> dict[str, Any]:
     return {**({} if config.dp_epsilon is None else private_options(config.dataset)), **config.data_options}
 
 
-def federation_of(config: Config, progress: Progress = no_progress) -> Federation:
+def federation_of(config: Config, progress: Progress = no_progress, change: Change = as_it_is) -> Federation:
     """The clients a configuration asks for; ``progress`` hears of a download, should one be needed."""
     return build_federation(
         config.dataset,
@@ -127,4 +136,6 @@ def federation_of(config: Config, progress: Progress = no_progress) -> Federatio
         rows=config.rows,
         clusters=config.clusters,
         progress=progress,
+        private=public_facts_of(config),
+        change=change,
     )

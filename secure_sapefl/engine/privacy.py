@@ -2,11 +2,14 @@
 
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from secure_sapefl.algorithms.group import SiteGroup
-from secure_sapefl.config import Config
+from secure_sapefl.config import Config, PublicFacts
+from secure_sapefl.data import Federation
+from secure_sapefl.data.public import completed
 from secure_sapefl.engine.sites import Sites
 from secure_sapefl.errors import OutputFailed
 from secure_sapefl.protocol.blueprint import Blueprint
@@ -81,8 +84,20 @@ def privacy_for(blueprint: Blueprint, sites: Sites, *, learned: bool) -> Privacy
 
     terms = Terms.of(config, blueprint.algorithm, blueprint.options, blueprint.study.name)
     assert terms is not None  # there is a budget
-    rows = dict(zip(sites.names, sites.sizes, strict=True))
+    rows = dict(zip(sites.names, sites.declared, strict=True))
     return StudyPrivacy(terms, rows, _stores(config.dp_ledgers), learned=learned)
+
+
+def public_facts_of(config: Config) -> PublicFacts | None:
+    """In a private study, what it says of its data aloud."""
+    return None if config.dp_epsilon is None else config.dp_public or PublicFacts()
+
+
+def with_public_facts(federation: Federation, config: Config) -> Federation:
+    """The federation with what its sites declare; with nothing where the study is not private."""
+    facts = public_facts_of(config)
+    known = None if facts is None else completed(federation.public or facts, federation.clients)
+    return replace(federation, public=known)
 
 
 def warn_of_preparation(config: Config, *, learned: bool) -> None:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from secure_sapefl.algorithms.group import Peers, SiteGroup
-from secure_sapefl.data import Federation
+from secure_sapefl.data import Federation, Rows
 from secure_sapefl.engine.device import make_trainer
 from secure_sapefl.metrics import Scores
 from secure_sapefl.protocol.blueprint import Blueprint
@@ -37,17 +37,21 @@ class Sites:
         self._numbers = range(len(federation.clients)) if numbers is None else tuple(numbers)
         trains = [client.train for client in federation.clients]
         self.names = tuple(client.name for client in federation.clients)
-        self.sizes = tuple(len(rows) for rows in trains)
+        self.sizes, self.declared = tuple(len(rows) for rows in trains), federation.declared
         self._starts = tuple(int(s) for s in np.cumsum((0, *self.sizes))[:-1])
-        self._x = torch.from_numpy(np.concatenate([rows.X for rows in trains])).to(device)
-        self._y = torch.from_numpy(np.concatenate([rows.y for rows in trains])).to(device)
+        nobody = Rows(np.zeros((1, *federation.shape), np.float32), np.zeros(1, np.int64))  # where an empty site points
+        self._x = torch.from_numpy(np.concatenate([rows.X for rows in (*trains, nobody)])).to(device)
+        self._y = torch.from_numpy(np.concatenate([rows.y for rows in (*trains, nobody)])).to(device)
         self._tests = [(torch.from_numpy(c.test.X).to(device), c.test.y) for c in federation.clients]
         self.theta_initial = blueprint.model.initial(stream(self._config.seed, Purpose.INITIAL_WEIGHTS)).to(device)
         self.state = self._algorithm.initial_state(self.theta_initial.cpu(), len(self.names))
 
     def groups(self, sites: Sequence[int], size: int) -> Iterator[list[int]]:
         """The sites largest first, ``size`` at a time: neighbours in a group take about as many steps."""
-        ordered = sorted(sites, key=lambda c: (-self.sizes[c], c))
+        return self._ordered(sites, size, self.declared)
+
+    def _ordered(self, sites: Sequence[int], size: int, counts: Sequence[int]) -> Iterator[list[int]]:
+        ordered = sorted(sites, key=lambda c: (-counts[c], c))
         for start in range(0, len(ordered), size):
             yield ordered[start : start + size]
 
@@ -79,7 +83,7 @@ class Sites:
     def evaluate(self, theta_global: Tensor, round_index: int, size: int) -> tuple[Scores, Scores]:
         """Every site's own model, and the global one, on every site's test rows."""
         personal: list[tuple[NDArray[np.float32], NDArray[np.int64]] | None] = [None] * len(self.names)
-        for part in self.groups(range(len(self.names)), size):
+        for part in self._ordered(range(len(self.names)), size, self.sizes):
             nobody = Peers.nobody(len(part), self.theta_initial)
             group = self.group(part, theta_global, round_index, nobody, Stopwatch())
             models = self._algorithm.personal_models(group, self._options)

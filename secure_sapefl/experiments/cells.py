@@ -44,7 +44,8 @@ class Cell:
     def identity(self) -> dict[str, Any]:
         """Everything the result depends on; where the data lies is replaced by what it is."""
         options = configured(self.config.method, self.config.options)[1].model_dump(mode="json")
-        unsaid = {"data_dir"} if self.config.late_clients else {"data_dir", "late_clients"}
+        said = {"late_clients": self.config.late_clients, "dp_public": self.config.dp_public}
+        unsaid = {"data_dir", *(name for name, value in said.items() if not value)}
         config = self.config.model_dump(mode="json", exclude=unsaid) | {"options": options}
         return {
             "version": __version__,

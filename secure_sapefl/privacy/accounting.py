@@ -48,12 +48,12 @@ def renyi_divergence(spent: Composition, orders: Orders = ORDERS) -> NDArray[np.
 
 
 def rdp_epsilon(spent: Composition, delta: float, orders: Orders = ORDERS) -> float:
-    return _converted(renyi_divergence(spent, orders), delta, orders)[0]
+    return converted(renyi_divergence(spent, orders), delta, orders)[0]
 
 
 def best_order(spent: Composition, delta: float) -> float:
     """The order at which the conversion to (epsilon, delta) is tightest."""
-    return _converted(renyi_divergence(spent), delta, ORDERS)[1]
+    return converted(renyi_divergence(spent), delta, ORDERS)[1]
 
 
 def orders_near(epsilon: float, delta: float) -> Orders:
@@ -87,7 +87,7 @@ def _of_one_step(noise: float, rate: float, orders: Orders) -> NDArray[np.float6
     return curve
 
 
-def _converted(curve: NDArray[np.float64], delta: float, orders: Orders) -> tuple[float, float]:
+def converted(curve: NDArray[np.float64], delta: float, orders: Orders) -> tuple[float, float]:
     if not curve.any():
         return 0.0, float(orders[-1])
     with _quiet():

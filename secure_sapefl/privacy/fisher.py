@@ -5,7 +5,7 @@
 Every term lies in [0, 1]: one record moves the mean by at most 1 / n_c, and it is noised like a single similarity.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import torch
 from torch import Tensor
@@ -18,14 +18,16 @@ from secure_sapefl.training.plan import Shard
 _ROWS_AT_ONCE = 256
 
 
-def mean_squared_norms(model: Model, theta: Tensor, shard: Shard, clip: float) -> Tensor:
-    """The exact mean of each site, [G]; not to be released."""
-    return torch.stack([_of_site(model, theta[g : g + 1], *shard.site(g), clip) for g in range(len(shard))])
+def mean_squared_norms(model: Model, theta: Tensor, shard: Shard, rows: Sequence[int], clip: float) -> Tensor:
+    """The exact mean of each site by its declared ``rows``, [G]; not to be released."""
+    sums = [_of_site(model, theta[g : g + 1], *shard.site(g), clip) for g in range(len(shard))]
+    return torch.stack(sums) / torch.tensor(rows, device=theta.device)
 
 
 def _of_site(model: Model, theta: Tensor, x: Tensor, y: Tensor, clip: float) -> Tensor:
+    """A record whose gradient is no number counts as nothing."""
     norms = [squared_norms(record_gradients(model, model.views(theta), b, LocalLoss())) for b in _blocks(x, y)]
-    return (torch.cat(norms, 1) / clip**2).clamp(max=1).mean()
+    return (torch.cat([theta.new_zeros((1, 0)), *norms], 1) / clip**2).clamp(max=1).nan_to_num(nan=0).sum()
 
 
 def _blocks(x: Tensor, y: Tensor) -> Iterator[Batch]:

@@ -20,8 +20,10 @@ from secure_sapefl.training.plan import Shard
 
 @dataclass(frozen=True, slots=True)
 class PrivateGroup:
-    """`PrivateUse` for the sites of a group in one round; ``paid[g]`` is what site g has paid for."""
+    """`PrivateUse` for the sites of a group in one round; ``paid[g]`` is what site g has paid for, ``rows[g]`` the
+    number of training rows it declares."""
 
+    rows: tuple[int, ...]
     paid: tuple[Mapping[Purpose, Paid], ...]
     randomness: Callable[[Purpose], Sequence[Randomness]]
     clip: float
@@ -30,25 +32,23 @@ class PrivateGroup:
         self, theta: Tensor, model: Model, shard: Shard, objective: Objective, purpose: Purpose, lr: float
     ) -> Tensor:
         paid, sources = self._payments(purpose), self.randomness(purpose)
-        return train_privately(paid, sources, model, self.clip, theta, shard, objective, lr)
+        return train_privately(paid, sources, model, self.clip, theta, shard, self.rows, objective, lr)
 
     def epochs(
         self, theta: Tensor, model: Model, shard: Shard, objective: Objective, purpose: Purpose, lr: float, count: int
     ) -> Iterator[Tensor]:
         paid, sources = self._payments(purpose), self.randomness(purpose)
-        return epochs_privately(paid, sources, model, self.clip, theta, shard, objective, lr, count)
+        return epochs_privately(paid, sources, model, self.clip, theta, shard, self.rows, objective, lr, count)
 
     def steps(self, model: Model, shard: Shard, purpose: Purpose) -> Iterator[tuple[int, PrivateStep]]:
-        return steps_privately(self._payments(purpose), self.randomness(purpose), model, self.clip, shard)
+        return steps_privately(self._payments(purpose), self.randomness(purpose), model, self.clip, shard, self.rows)
 
-    def means(
-        self, exact: Tensor, asked: Tensor, rows: Sequence[int], purpose: Purpose, record_norm: float | None = None
-    ) -> Tensor:
-        return noisy_means(self._payments(purpose), self.randomness(purpose), exact, asked, rows, record_norm)
+    def means(self, exact: Tensor, asked: Tensor, purpose: Purpose, record_norm: float | None = None) -> Tensor:
+        return noisy_means(self._payments(purpose), self.randomness(purpose), exact, asked, self.rows, record_norm)
 
     def squared_norms(self, theta: Tensor, model: Model, shard: Shard, purpose: Purpose) -> Tensor:
-        exact = mean_squared_norms(model, theta, shard, self.clip).unsqueeze(1)
-        return self.means(exact, torch.ones_like(exact, dtype=torch.bool), shard.sizes, purpose).squeeze(1)
+        exact = mean_squared_norms(model, theta, shard, self.rows, self.clip).unsqueeze(1)
+        return self.means(exact, torch.ones_like(exact, dtype=torch.bool), purpose).squeeze(1)
 
     def _payments(self, purpose: Purpose) -> list[Paid]:
         try:

@@ -11,6 +11,7 @@ from typing import Final, Protocol
 from secure_sapefl.privacy.accounting import composition, prv_epsilon, rdp_epsilon
 from secure_sapefl.privacy.errors import BudgetExhausted
 from secure_sapefl.privacy.events import Budget, Event
+from secure_sapefl.privacy.replaced import replace_one_epsilon
 
 _MINT: Final = object()
 
@@ -81,6 +82,11 @@ class Ledger:
     def tighter_epsilon(self) -> float | None:
         """Spent so far, by PRV; None beyond its range."""
         return prv_epsilon(composition(self._events), self.budget.delta)
+
+    @property
+    def replace_one_epsilon(self) -> float:
+        """Spent so far for a record that is replaced, by RDP."""
+        return replace_one_epsilon(composition(self._events), self.budget.delta)
 
     def charge(self, events: Sequence[Event]) -> tuple[Paid, ...]:
         """Put all of ``events`` on record, or refuse all of them; then, and only then, hand out proof."""

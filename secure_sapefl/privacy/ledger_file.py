@@ -14,7 +14,7 @@ from typing import Final, Self
 from secure_sapefl.errors import BadInput, LedgerRejected
 from secure_sapefl.privacy.events import Event
 from secure_sapefl.storage.chain import ChainBroken, Head, Link, canonical, read_link
-from secure_sapefl.storage.chained_log import ChainedLog, damaged, head_path
+from secure_sapefl.storage.chained_log import ChainedLog, damaged, head_path, read_log
 
 _NUMBERED: Final = b'{"line":'  # how a line begins since 0.2.0, which always wrote a head
 
@@ -31,7 +31,7 @@ class FileStore:
         return self._log.head
 
     def load(self) -> Sequence[Event]:
-        return [self._event(link) for link in self._log.found.links]
+        return [self._form.event(link) for link in self._log.found.links]
 
     def append(self, events: Sequence[Event]) -> None:
         """Write and sync, or leave the file as it was."""
@@ -55,11 +55,11 @@ class FileStore:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _event(self, link: Link) -> Event:
-        try:
-            return Event.from_json(link.fields)
-        except (TypeError, BadInput):
-            raise damaged(self._form.name, link.number, "is not an event") from None
+
+def read_events(path: Path) -> Sequence[Event]:
+    """For whoever only looks: without a lock. A ledger that does not exist yet holds nothing."""
+    form = _Format(path)
+    return [form.event(link) for link in read_log(path, form).links] if path.exists() else []
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +71,12 @@ class _Format:
     @property
     def name(self) -> str:
         return f"privacy ledger {self.path}"
+
+    def event(self, link: Link) -> Event:
+        try:
+            return Event.from_json(link.fields)
+        except (TypeError, BadInput):
+            raise damaged(self.name, link.number, "is not an event") from None
 
     def read_link(self, line: bytes, before: Head) -> Link:
         return read_link(line, before) if line.startswith(_NUMBERED) else _link_of_0_1(line, before)

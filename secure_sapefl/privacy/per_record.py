@@ -29,6 +29,9 @@ class RecordGradients(Protocol):
     def combined(self, factors: Tensor) -> tuple[Tensor, Tensor]:
         """sum_i factor_i gradient_i over the records of each site, ``factors`` [G, B]: of weight and of bias."""
 
+    def only(self, sound: Tensor) -> "RecordGradients":
+        """The same with 0 for every record that is not ``sound``, bool [G, B]."""
+
 
 @dataclass(frozen=True, slots=True)
 class LinearGradients:
@@ -41,6 +44,9 @@ class LinearGradients:
     def combined(self, factors: Tensor) -> tuple[Tensor, Tensor]:
         scaled = self.slopes * factors.unsqueeze(2)
         return torch.bmm(scaled.transpose(1, 2), self.inputs), scaled.sum(1)
+
+    def only(self, sound: Tensor) -> "LinearGradients":
+        return LinearGradients(_only(sound, self.inputs), _only(sound, self.slopes))
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +67,9 @@ class ConvolutionGradients:
     def combined(self, factors: Tensor) -> tuple[Tensor, Tensor]:
         weigh = factors.unsqueeze(1)
         return torch.bmm(weigh, self.weight.flatten(2)).squeeze(1), torch.bmm(weigh, self.bias).squeeze(1)
+
+    def only(self, sound: Tensor) -> "ConvolutionGradients":
+        return ConvolutionGradients(_only(sound, self.weight), _only(sound, self.bias))
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +101,10 @@ class LinearDifferences:
         weight, bias = LinearGradients(self.inputs, self.slopes_change).combined(factors)
         return weight + LinearGradients(self.inputs_change, self.slopes).combined(factors)[0], bias
 
+    def only(self, sound: Tensor) -> "LinearDifferences":
+        parts = (self.inputs, self.slopes, self.inputs_change, self.slopes_change)
+        return LinearDifferences(*(_only(sound, part) for part in parts))
+
 
 def differences(ahead: Sequence[RecordGradients], behind: Sequence[RecordGradients]) -> list[RecordGradients]:
     """Record by record and layer by layer, of the same records at two points."""
@@ -119,9 +132,20 @@ def clipped_sum(
 
 
 def clipped(gradients: Sequence[RecordGradients], weight: Tensor, clip: float) -> list[Tensor]:
-    """sum_i weight_i g_i min(1, clip / |g_i|), ``weight`` [G, B]: of weight and bias of every layer in turn."""
-    factors = weight * (clip / squared_norms(gradients).sqrt().clamp(min=clip))
+    """sum_i weight_i g_i min(1, clip / |g_i|), ``weight`` [G, B]: of weight and bias of every layer in turn.
+
+    A record whose gradient is no number, or too long to have a length, counts as nothing: 0 times infinity is none.
+    """
+    norms = squared_norms(gradients)
+    sound = norms.isfinite()
+    if not sound.all():
+        gradients, norms = [layer.only(sound) for layer in gradients], _only(sound, norms)
+    factors = weight * (clip / norms.sqrt().clamp(min=clip))
     return [part for layer in gradients for part in layer.combined(factors)]
+
+
+def _only(sound: Tensor, values: Tensor) -> Tensor:
+    return values.where(sound.view(*sound.shape, *(1,) * (values.dim() - sound.dim())), 0)
 
 
 def squared_norms(gradients: Sequence[RecordGradients]) -> Tensor:

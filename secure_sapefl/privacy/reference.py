@@ -69,12 +69,19 @@ class OpacusSite:
 
     def _backward(self, batch: Batch, objective: Objective) -> None:
         self._optimizer.zero_grad()
+        batch = self._sound(batch, objective)
         with _quiet():
             losses = objective.record_loss(self._module(batch.x[0])[None], batch)[0]
             if self._ghost:
                 DPTensorFastGradientClipping(self._module, self._optimizer, losses).backward()
             else:
                 losses.mean().backward()
+
+    def _sound(self, batch: Batch, objective: Objective) -> Batch:
+        """Without records whose loss is no number: they count as nothing."""
+        with torch.no_grad():
+            kept = objective.record_loss(self._module(batch.x[0])[None], batch)[0].isfinite()
+        return Batch(*(part[:, kept] for part in (batch.x, batch.y, batch.rows, batch.weight)))
 
     def _parameters(self) -> list[nn.Parameter]:
         return list(self._module.parameters())

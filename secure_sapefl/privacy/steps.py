@@ -21,12 +21,17 @@ from secure_sapefl.training.trainer import batches
 
 
 def steps_privately(
-    paid: Sequence[Paid], randomness: Sequence[Randomness], model: Model, clip: float, shard: Shard
+    paid: Sequence[Paid],
+    randomness: Sequence[Randomness],
+    model: Model,
+    clip: float,
+    shard: Shard,
+    rows: Sequence[int],
 ) -> Iterator[tuple[int, "PrivateStep"]]:
-    """As many steps as each site's payment is for: (active sites, step)."""
+    """As many steps as each site's payment is for: (active sites, step). ``rows`` is what sites declare."""
     events = [one.spend() for one in paid]
-    noise = noises(events, randomness, shard, clip)
-    for active, batch in batches(shard, poisson_plan(shard.sizes, events, randomness)):
+    noise = noises(events, randomness, rows, clip)
+    for active, batch in batches(shard, poisson_plan(shard.sizes, rows, events, randomness)):
         yield active, PrivateStep(model, batch, clip, noise[:active])
 
 

@@ -10,6 +10,7 @@ from secure_sapefl.algorithms.group import SiteGroup
 from secure_sapefl.algorithms.releases import NotPrivate, Releases
 from secure_sapefl.config import Config, Settings
 from secure_sapefl.errors import BadInput
+from secure_sapefl.privacy.adjacency import ADJACENCY
 from secure_sapefl.privacy.calibration import Noise, Schedule, calibrate
 from secure_sapefl.privacy.delta import warn_of_delta
 from secure_sapefl.privacy.errors import BudgetExhausted
@@ -190,7 +191,8 @@ class StudyPrivacy:
             return [KeyedRandomness(rng) for rng in group.streams(purpose)]
 
         paid = tuple(self._paid.pop(c) for c in sites)
-        return replace(group, private=PrivateGroup(paid, randomness, self._terms.clip))
+        rows = tuple(self.sites[c].rows for c in sites)
+        return replace(group, private=PrivateGroup(rows, paid, randomness, self._terms.clip))
 
     def ledger_heads(self) -> dict[SiteId, Head]:
         return {name: store.head for name, store in self._files().items()}
@@ -216,10 +218,12 @@ class StudyPrivacy:
         return {
             "epsilon_max": worst.epsilon,
             "epsilon_max_prv": worst.tighter_epsilon,
+            "epsilon_max_replace_one": worst.replace_one_epsilon,
             "epsilon_budget": self._terms.budget.epsilon,
             "epsilon_per_client": [ledger.epsilon for ledger in ledgers],
             "delta": self._terms.budget.delta,
-            "unit": "one training record, added or removed",
+            "unit": ADJACENCY,
+            "rows_declared_per_client": [site.rows for site in self.sites],
             "accountant": "rdp",
             "noise_multiplier": _largest(training),
             "noise_multiplier_per_client": training,

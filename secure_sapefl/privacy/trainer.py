@@ -36,11 +36,13 @@ def train_privately(
     clip: float,
     theta: Tensor,
     shard: Shard,
+    rows: Sequence[int],
     objective: Objective,
     lr: float,
 ) -> Tensor:
-    """New weights [G, P] that each site may release: steps, rate and noise are those its payment is for."""
-    return next(epochs_privately(paid, randomness, model, clip, theta, shard, objective, lr, epochs=1))
+    """New weights [G, P] that each site may release: steps, rate and noise are those its payment is for. ``rows`` is
+    what sites declare, n_c."""
+    return next(epochs_privately(paid, randomness, model, clip, theta, shard, rows, objective, lr, epochs=1))
 
 
 def epochs_privately(
@@ -50,6 +52,7 @@ def epochs_privately(
     clip: float,
     theta: Tensor,
     shard: Shard,
+    rows: Sequence[int],
     objective: Objective,
     lr: float,
     epochs: int,
@@ -57,9 +60,9 @@ def epochs_privately(
     """The weights after each of ``epochs`` equal parts of the steps that were paid for. DP-SGD accounts for every
     iterate, so all of them may be released, and any mean of them."""
     events = [_part(one.spend(), epochs) for one in paid]
-    trainer = PrivateTrainer(model, clip, noises(events, randomness, shard, clip))
+    trainer = PrivateTrainer(model, clip, noises(events, randomness, rows, clip))
     for _ in range(epochs):
-        theta = trainer.train(theta, shard, poisson_plan(shard.sizes, events, randomness), objective, lr)
+        theta = trainer.train(theta, shard, poisson_plan(shard.sizes, rows, events, randomness), objective, lr)
         yield theta
 
 
@@ -70,19 +73,22 @@ def _part(event: Event, parts: int) -> Event:
 
 
 def noises(
-    events: Sequence[Event], randomness: Sequence[Randomness], shard: Shard, clip: float
+    events: Sequence[Event], randomness: Sequence[Randomness], rows: Sequence[int], clip: float
 ) -> tuple["SiteNoise", ...]:
     """s C / (q n) beside each site's mean gradient."""
     return tuple(
-        SiteNoise(event.noise_multiplier * clip / (event.sample_rate * size), source)
-        for event, size, source in zip(events, shard.sizes, randomness, strict=True)
+        SiteNoise(event.noise_multiplier * clip / (event.sample_rate * count), source)
+        for event, count, source in zip(events, rows, randomness, strict=True)
     )
 
 
-def poisson_plan(sizes: Sequence[int], events: Sequence[Event], randomness: Sequence[Randomness]) -> Plan:
+def poisson_plan(
+    sizes: Sequence[int], declared: Sequence[int], events: Sequence[Event], randomness: Sequence[Randomness]
+) -> Plan:
     """Every record of a site in a step with probability q, by itself: batches vary in size and may be empty.
 
-    A row's weight is 1 / (q n), from the *expected* batch: the size of the one drawn is private.
+    A row's weight is 1 / (q n), from the batch that is expected by the ``declared`` n: the size of the one drawn is
+    private, and so is the number of records (``sizes``) it is drawn from.
     """
     steps = [event.steps for event in events]
     if any(a < b for a, b in pairwise(steps)):
@@ -98,7 +104,7 @@ def poisson_plan(sizes: Sequence[int], events: Sequence[Event], randomness: Sequ
         step, row = np.nonzero(taken)
         place = taken.cumsum(1)[step, row] - 1
         rows[step, g, place] = row
-        weight[step, g, place] = 1 / (event.sample_rate * sizes[g])
+        weight[step, g, place] = 1 / (event.sample_rate * declared[g])
     active = tuple(sum(count > t for count in steps) for t in range(max(steps)))
     return Plan(torch.from_numpy(rows), torch.from_numpy(weight), active)
 

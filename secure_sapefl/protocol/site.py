@@ -4,7 +4,7 @@ A site keeps the global model itself. It is handed the server's aggregates and i
 one `RoundUpload`. Everything that needs a key goes through a `Codec`, which only sites hold.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -84,25 +84,38 @@ class GroupRound:
 
 
 def run_round(algorithm: Algorithm, options: Any, group: SiteGroup, names: Sequence[SiteId]) -> GroupRound:
-    """The method's round for a group of sites; a site whose training diverged withdraws instead of sending NaN."""
+    """The method's round for a group of sites; a site whose training diverged withdraws instead of sending NaN.
+
+    In a private study what leaves alone decides about that: what stays was trained without noise, and to withdraw
+    because of it would tell of the records.
+    """
     contribution = algorithm.site_round(group, options)
-    healthy = _finite(contribution, len(names)).cpu().numpy()
+    sound = _finite(_leaving(contribution), len(names))
+    healthy = sound & _finite(contribution.state.values(), len(names))
+    sent = healthy if group.private is None else sound
     refusals = tuple(
         Refusal(name, "training gave NaN or infinity; the site keeps its last model. Try a smaller learning rate.")
-        for name, ok in zip(names, healthy, strict=True)
+        for name, ok in zip(names, sent, strict=True)
         if not ok
     )
-    return GroupRound(contribution, healthy, tuple(_answers(contribution, names, healthy)), refusals)
+    return GroupRound(contribution, healthy, tuple(_answers(contribution, names, sent)), refusals)
 
 
-def _finite(contribution: Contribution, sites: int) -> Tensor:
-    leaving = (contribution.update, contribution.score, contribution.shared)
-    tensors = [t for t in (*leaving, *contribution.state.values()) if t is not None]
-    return torch.stack([torch.isfinite(t).view(sites, -1).all(1) for t in tensors]).all(0)
+def _leaving(contribution: Contribution) -> tuple[Tensor | None, ...]:
+    return contribution.update, contribution.score, contribution.shared
 
 
-def _answers(contribution: Contribution, names: Sequence[SiteId], healthy: NDArray[np.bool_]) -> list[Answer]:
-    leaving = (contribution.update, contribution.score, contribution.shared)
+def _finite(tensors: Iterable[Tensor | None], sites: int) -> NDArray[np.bool_]:
+    """Which sites have numbers everywhere."""
+    sound = np.ones(sites, dtype=np.bool_)
+    for tensor in tensors:
+        if tensor is not None:
+            sound &= torch.isfinite(tensor).view(sites, -1).all(1).cpu().numpy()
+    return sound
+
+
+def _answers(contribution: Contribution, names: Sequence[SiteId], sent: NDArray[np.bool_]) -> list[Answer]:
+    leaving = _leaving(contribution)
     if all(part is None for part in leaving):
         return []
     updates, scores, shared = (None if part is None else part.cpu().numpy() for part in leaving)
@@ -113,5 +126,5 @@ def _answers(contribution: Contribution, names: Sequence[SiteId], healthy: NDArr
             update=None if updates is None else updates[g],
             theta_personal=None if shared is None else shared[g],
         )
-        for g in np.flatnonzero(healthy)
+        for g in np.flatnonzero(sent)
     ]

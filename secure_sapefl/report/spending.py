@@ -23,8 +23,9 @@ if TYPE_CHECKING:
 FIELDS = {"update": "Update", "theta_personal": "Personal model", "similarity_score": "Score"}
 
 
-def replay(config: Config, rows: Mapping[str, int], rounds: int) -> "StudyPrivacy | None":
-    """The study's privacy as it stood after so many rounds; None for a run without a budget."""
+def replay(config: Config, counted: Mapping[str, int], rounds: int) -> "StudyPrivacy | None":
+    """The study's privacy as it stood after so many rounds; None for a run without a budget. Rows are what sites
+    declared; a run of an earlier release ``counted`` them."""
     if config.dp_epsilon is None:
         return None
     from secure_sapefl.privacy.errors import PrivacyWarning  # takes seconds to import, so only where it is needed
@@ -32,6 +33,8 @@ def replay(config: Config, rows: Mapping[str, int], rounds: int) -> "StudyPrivac
 
     terms = Terms.of(config, *configured(config.method, config.options), study_name(config))
     assert terms is not None  # there is a budget
+    declared = {} if config.dp_public is None else config.dp_public.rows
+    rows = {site: declared.get(site, count) for site, count in counted.items()}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", PrivacyWarning)  # the run itself has warned
         privacy = StudyPrivacy(terms, rows)

@@ -18,7 +18,7 @@ from secure_sapefl.errors import BadInput, HomeRejected, StudyRejected
 from secure_sapefl.site.home import SiteHome
 from secure_sapefl.site.ledger import SiteLedger
 from secure_sapefl.site.ledger_lines import SiteEvent
-from secure_sapefl.site.review import review_site
+from secure_sapefl.site.review import review_declared, review_site
 from secure_sapefl.storage.files import make_private_folder, write_private
 from secure_sapefl.study.file import StudyFile, read_study
 from secure_sapefl.study.terms import StudyTerms
@@ -77,9 +77,13 @@ def withdraw(home: SiteHome, study: StudyFile, identity: SiteIdentity) -> None:
 
 
 def require_approved(home: SiteHome, terms: StudyTerms) -> Consent:
-    """What must hold before a site starts a study: its owner consented to it, and it still fits policy and budgets."""
+    """What must hold before a site starts a study: its owner consented to it, and it still fits policy and budgets.
+
+    Of a private study by what the site declares: whether it starts must not depend on how many records it has.
+    """
     consent = require_consent(home, terms.file)
-    review_site(home, terms).require_no_conflict()
+    review = review_site if terms.file.privacy is None else review_declared
+    review(home, terms).require_no_conflict()
     return consent
 
 

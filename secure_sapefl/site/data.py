@@ -8,9 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from secure_sapefl.data.arrays import Arrays, read_npz
+from secure_sapefl.data.coins import Coins, marks_of
 from secure_sapefl.data.federation import ClientData, Federation, Rows
 from secure_sapefl.data.prepare import Array, Floats
-from secure_sapefl.data.split import split_rows
+from secure_sapefl.data.split import split_by_coins, split_rows
 from secure_sapefl.data.streams import DataPurpose, stream
 from secure_sapefl.data.table import Table, Units
 from secure_sapefl.errors import BadInput
@@ -48,6 +49,9 @@ def load_site(path: Path, study: StudyFile, site: SiteId) -> ClientData:
 
 def load_rows(path: Path, study: StudyFile, site: SiteId) -> SiteRows:
     table, place = load_table(path, study.data), study.index(site)
+    if study.privacy is not None:  # by coins, and whatever the number of records
+        coins = Coins.of(study.seed, marks_of(table))
+        return SiteRows(table, *split_by_coins(table, Units.of(table), np.arange(len(table)), coins, place))
     if len(table) < _FEWEST_ROWS:
         raise BadInput(f"{table.source}: a site needs at least {_FEWEST_ROWS} of them.")
     rng = stream(study.seed, DataPurpose.SPLIT, place)

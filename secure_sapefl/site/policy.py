@@ -6,22 +6,28 @@ A study is held against it before the owner approves (`review.py`), and each agg
 """
 
 from pathlib import Path
+from textwrap import fill
 from typing import TYPE_CHECKING, Final
 
 from pydantic import Field
 
 from secure_sapefl.config import Settings, read_toml
+from secure_sapefl.privacy.adjacency import ADJACENCY
 from secure_sapefl.protocol.study import LARGEST_WEIGHT_RATIO
 
 if TYPE_CHECKING:
     from sapefl_crypto import ClaimPolicy, OwnPart
 
-TEMPLATE: Final = """\
+_ADJACENT: Final = fill(ADJACENCY, 118, initial_indent="# ", subsequent_indent="# ")
+
+TEMPLATE: Final = f"""\
 # What this site allows, whatever a study asks for. Only the site's owner edits this file; a change takes effect when
 # a study is next started. `secure-sapefl site review study.toml` holds a study against it, line by line.
 
 # Differential privacy: the most one study may cost each patient, and the most all studies together may, ever.
 # Smaller is safer; 1 is strong, 8 is weak. A delta is a chance of failure: keep it far below 1 / number of records.
+{_ADJACENT}
+# These limits are for a record added or removed; for one replaced it is about twice as much, as `site review` says.
 max_epsilon_per_study = 4.0
 max_epsilon_lifetime = 8.0
 max_delta_per_study = 1e-5

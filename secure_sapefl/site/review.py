@@ -1,23 +1,27 @@
 """A study held against a site's policy, line by line, in words its owner can decide by."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any, Literal
+from dataclasses import dataclass, replace
+from typing import Any, Final, Literal
 
 from secure_sapefl.errors import PolicyConflict
+from secure_sapefl.privacy.adjacency import ADJACENCY
 from secure_sapefl.privacy.delta import weak_delta
 from secure_sapefl.privacy.events import Event
 from secure_sapefl.privacy.ledger_file import FileStore
 from secure_sapefl.protocol.disclosure import COLLUSION
+from secure_sapefl.protocol.messages import SiteId
 from secure_sapefl.site.data import load_site
 from secure_sapefl.site.home import SiteHome
 from secure_sapefl.site.policy import Policy
 from secure_sapefl.site.spending import require_on_record
-from secure_sapefl.study.cost import cost_of
+from secure_sapefl.study.cost import cost_of, planned_replace_one
+from secure_sapefl.study.file import StudyFile
 from secure_sapefl.study.plain_words import Leaving, leaving
 from secure_sapefl.study.terms import StudyTerms
 
 Verdict = Literal["ok", "conflict", "note"]
+_NEAR: Final = 2  # how far a declared number of records may be from the counted one
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,8 +62,21 @@ class Review:
 
 
 def review_site(home: SiteHome, terms: StudyTerms) -> Review:
-    """With the site's own data, which must fit the study's schema, and what it has spent on earlier studies."""
-    rows = len(load_site(home.data_path, terms.file, home.name).train)
+    """For the owner, before consent: with the site's own data, which must fit the study's schema. In a private study
+    this is the only time that records are counted, and nothing but this screen learns how many there are."""
+    counted = len(load_site(home.data_path, terms.file, home.name).train)
+    if terms.file.privacy is None:
+        return _review(home, terms, counted)
+    review = review_declared(home, terms)
+    return replace(review, lines=(*review.lines, _counted(terms.file, home.name, counted)))
+
+
+def review_declared(home: SiteHome, terms: StudyTerms) -> Review:
+    """A private study by what the site declares, whatever its file holds."""
+    return _review(home, terms, terms.file.declared(home.name))
+
+
+def _review(home: SiteHome, terms: StudyTerms, rows: int) -> Review:
     with FileStore(home.privacy_path) as store:
         events = store.load()
     require_on_record(home, events)
@@ -69,7 +86,8 @@ def review_site(home: SiteHome, terms: StudyTerms) -> Review:
 
 
 def judge(terms: StudyTerms, policy: Policy, rows: int, events: Sequence[Event]) -> tuple[Line, ...]:
-    """Everything that follows from the study, the policy, the site's number of training rows and its ledger."""
+    """Everything that follows from the study, the policy, the site's number of training rows (that it declares, where
+    the study is private) and its ledger."""
     study = terms.file
     method = Line.judged(
         "method",
@@ -179,15 +197,19 @@ def _privacy(terms: StudyTerms, policy: Policy, rows: int, events: Sequence[Even
         fits = policy.without_privacy
         yield Line.judged("differential privacy", says, fits, f"without_privacy = {_toml(fits)}")
         return
+    large_enough = rows >= terms.file.batch_size
+    replaced = f", and at most {planned_replace_one(terms, rows):.3g} for one replaced" if large_enough else ""
     yield Line.judged(
         "epsilon of this study",
-        f"at most {study.epsilon:g}, for every record of this site; a round that would cost more is refused",
+        f"at most {study.epsilon:g} for every record of this site, added or removed{replaced}; a round that would cost "
+        "more is refused",
         study.epsilon <= policy.max_epsilon_per_study,
         f"max_epsilon_per_study = {policy.max_epsilon_per_study:g}",
     )
+    yield Line(topic="neighbours", says=ADJACENCY, verdict="note")
     yield Line.judged(
         "delta of this study",
-        weak_delta(study.delta, [rows]) or f"{study.delta:g}, against {rows:,} records to train on",
+        weak_delta(study.delta, [rows]) or f"{study.delta:g}, against {rows:,} declared records to train on",
         study.delta <= policy.max_delta_per_study and study.delta < 1 / rows,
         f"max_delta_per_study = {policy.max_delta_per_study:g}, and below 1 / records",
     )
@@ -201,15 +223,26 @@ def _privacy(terms: StudyTerms, policy: Policy, rows: int, events: Sequence[Even
     )
     yield Line.judged(
         "records",
-        f"{rows:,} to train on, in batches of {terms.file.batch_size}",
-        rows >= terms.file.batch_size,
+        f"{rows:,} to train on are declared, in batches of {terms.file.batch_size}; everybody may know that number",
+        large_enough,
         "a private study needs at least a batch of records",
     )
-    if rows >= terms.file.batch_size:
+    if large_enough:
         yield _lifetime(terms, policy, rows, events)
     if terms.file.data.learns_from_rows:
         says = "columns are scaled by this site's own means and deviations, which the privacy budget does not cover"
         yield Line(topic="preparation", says=says, verdict="note")
+
+
+def _counted(study: StudyFile, site: SiteId, counted: int) -> Line:
+    """Whether what is declared is near the truth. Privacy holds either way; use does not."""
+    declared = study.declared(site)
+    near = counted / _NEAR <= declared <= counted * _NEAR
+    says = f"{counted:,} to train on in this file, {declared:,} declared; this number is shown here and told to nobody"
+    if not near:
+        says += ". Ask the coordinator to declare a number near it: a larger one costs noise, a smaller one weight"
+    verdict: Verdict = "ok" if near else "conflict" if site in study.records else "note"
+    return Line(topic="records counted", says=says, verdict=verdict, policy=f"within a factor of {_NEAR}")
 
 
 def _lifetime(terms: StudyTerms, policy: Policy, rows: int, events: Sequence[Event]) -> Line:

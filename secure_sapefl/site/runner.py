@@ -155,7 +155,7 @@ def _study_site(
     lifetime = Budget(policy.max_epsilon_lifetime, policy.max_delta_lifetime)
     with FileStore(home.privacy_path) as events:
         store = StudyStore(events, file.wire_name, lifetime)
-        privacy = StudyPrivacy(private, {home.name: len(rows.train)}, lambda _: store)
+        privacy = StudyPrivacy(private, {home.name: file.declared(home.name)}, lambda _: store)
         yield StudySite(terms, rows, key, policy, privacy, device)
 
 

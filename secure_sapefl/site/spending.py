@@ -10,6 +10,8 @@ from collections.abc import Sequence
 from secure_sapefl.errors import LedgerRejected
 from secure_sapefl.privacy.accounting import composition, rdp_epsilon
 from secure_sapefl.privacy.events import Event
+from secure_sapefl.privacy.ledger_file import read_events
+from secure_sapefl.privacy.replaced import replace_one_epsilon
 from secure_sapefl.site.home import SiteHome
 from secure_sapefl.site.ledger import LedgerFiles
 from secure_sapefl.site.ledger_lines import Entry
@@ -29,6 +31,18 @@ def require_on_record(home: SiteHome, events: Sequence[Event]) -> None:
                 f"{home.privacy_path} shows epsilon {found:.4g} spent on study {study.name!r}, the site's signed "
                 f"ledger {spent:.4g}: lines were removed. Nothing is released on a guess; restore it from a copy."
             )
+
+
+def replaced_epsilons(home: SiteHome) -> dict[str, float]:
+    """What each private study has cost so far, by its digest, for a record that is replaced."""
+    events = read_events(home.privacy_path)
+    return {
+        study.digest: replace_one_epsilon(
+            composition(event for event in events if event.study == study.wire_name), study.privacy.delta
+        )
+        for study in home.studies()
+        if study.privacy is not None
+    }
 
 
 def _spent(entries: Sequence[Entry]) -> dict[str, float]:

@@ -21,7 +21,7 @@ from sapefl_crypto.errors import FrameRejected
 from sapefl_crypto.keys.identity import SiteIdentity, SitePublicKeys
 from sapefl_crypto.keys.signing import sign_document, verify_document
 from secure_sapefl import __version__
-from secure_sapefl.config import Config, Plan, read_toml
+from secure_sapefl.config import Config, Plan, PublicFacts, read_toml
 from secure_sapefl.errors import BadInput, StudyRejected
 from secure_sapefl.protocol.messages import SiteId
 from secure_sapefl.protocol.study import cohort_size
@@ -30,7 +30,7 @@ from secure_sapefl.study.schema import Schema, read_schema
 from secure_sapefl.study.settings import PrivacyTerms, StudySettings
 
 _KIND: Final = "study"
-_SINCE_0_1: Final = {"scores": "open"}
+_SINCE_0_1: Final[Mapping[str, object]] = {"scores": "open", "records": {}}
 """What later releases added, at the value that 0.1 had without saying so: its studies keep their digest."""
 
 
@@ -61,7 +61,23 @@ class StudyFile(StudySettings):
                 f"min_cohort = {self.min_cohort}, but only {self.cohort_size} sites are invited to a round: "
                 "no round could ever count. Lower it, or raise participation."
             )
+        self._require_sound_records()
         return self
+
+    def _require_sound_records(self) -> None:
+        if self.records and self.privacy is None:
+            raise StudyRejected("records are declared in studies with a privacy budget; give one, or leave them out.")
+        for site, count in self.records.items():
+            self.index(site)
+            if count > self.largest_site:
+                raise StudyRejected(
+                    f"{site!r} declares {count:,} training records, more than largest_site = {self.largest_site:,}; "
+                    "raise it, for it bounds what any site weighs."
+                )
+
+    def declared(self, site: SiteId) -> int:
+        """A site's number of training records, n, as a private study has it: public, and never counted."""
+        return self.records.get(site, self.largest_site)
 
     @property
     def coordinator_keys(self) -> SitePublicKeys:
@@ -106,13 +122,16 @@ class StudyFile(StudySettings):
             raise StudyRejected(f"Site {site!r} is not on the roster of {self.name!r}: {', '.join(self.sites)}.")
         return self.sites.index(site)
 
+    @property
+    def _public(self) -> PublicFacts:
+        return PublicFacts(rows={site: self.declared(site) for site in self.sites}, classes=self.data.classes)
+
     def config(self, dataset: str = "study") -> Config:
         """The same study for the simulator, which is given the sites' rows as a federation (`site_data.federation`)."""
         agreed = {name: getattr(self, name) for name in Plan.model_fields}
-        privacy = {} if self.privacy is None else _mechanism(self.privacy)
         return Config(
             **agreed,
-            **privacy,
+            **({} if self.privacy is None else _mechanism(self.privacy) | {"dp_public": self._public}),
             dataset=dataset,
             clients=len(self.roster),
             partition="natural",

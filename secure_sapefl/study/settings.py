@@ -3,7 +3,7 @@
 import re
 from typing import Annotated, Final, Literal
 
-from pydantic import AfterValidator, field_validator
+from pydantic import AfterValidator, Field, field_validator
 
 from secure_sapefl.config import Plan, Settings, setting
 from secure_sapefl.study.roster import SMALLEST_ROSTER
@@ -51,6 +51,9 @@ class StudySettings(Plan):
     purpose: str = setting("Federation", "", "What it is for, in one line for data officers.", max_length=2000)
     participation: float = setting("Federation", 1.0, "Share of the sites in a round, r.", gt=0, le=1)
     largest_site: int = setting("Data", ..., "Most training records any site has; public.", ge=1)
+    records: dict[str, Annotated[int, Field(ge=1)]] = setting(
+        "Data", {}, "SITE=N: training records that a site of a private study declares; else --largest-site."
+    )
     min_cohort: int = setting("Federation", SMALLEST_ROSTER, "Fewest answers that make a round count.", ge=1)
     round_deadline: float = setting("Running", 600.0, "Seconds until a round closes.", gt=0)
     protection: CkksPlan

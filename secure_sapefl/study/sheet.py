@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from secure_sapefl.privacy.adjacency import ADJACENCY
 from secure_sapefl.protocol.disclosure import STAYS
 from secure_sapefl.study.plain_words import exposure, leaving
 from secure_sapefl.study.templating import template
@@ -31,9 +32,25 @@ def facts(terms: StudyTerms) -> dict[str, str]:
         f"2^-{params.grid_bits}, {params.security_bits} bits",
         "privacy": "no differential privacy"
         if privacy is None
-        else f"at most ε {privacy.epsilon:g} at δ {privacy.delta:g} for each record of a site, noise {privacy.noise}",
+        else f"at most ε {privacy.epsilon:g} at δ {privacy.delta:g} for each record of a site, {_replaced(terms)}; "
+        f"noise {privacy.noise}",
+        **({} if privacy is None else {"neighbours": ADJACENCY, "declared": _declared(terms)}),
         **({"warning": terms.weak_delta} if terms.weak_delta else {}),
     }
+
+
+def _replaced(terms: StudyTerms) -> str:
+    """Of the site where it is most; a site with less than a batch sits out."""
+    from secure_sapefl.study.cost import planned_replace_one  # takes seconds to import
+
+    able = {n for n in map(terms.file.declared, terms.file.sites) if n >= terms.file.batch_size}
+    most = max((planned_replace_one(terms, n) for n in able), default=0.0)
+    return f"added or removed, and at most {most:.3g} for one replaced"
+
+
+def _declared(terms: StudyTerms) -> str:
+    records = (f"{site} {terms.file.declared(site):,}" for site in terms.file.sites)
+    return f"{', '.join(records)} training records; everybody may know these numbers"
 
 
 def _data(terms: StudyTerms) -> str:
@@ -56,6 +73,7 @@ def to_json(terms: StudyTerms) -> dict[str, Any]:
         "parameters": terms.blueprint.model.parameters,
         "leaves": parts,
         "warnings": [terms.weak_delta] if terms.weak_delta else [],
+        "neighbours": ADJACENCY,
     }
 
 
@@ -66,4 +84,6 @@ def data_protection_note(terms: StudyTerms) -> str:
         leaving=leaving(terms),
         stays=STAYS,
         not_protected=exposure(terms).not_protected(),
+        adjacency=ADJACENCY,
+        replaced=_replaced(terms) if terms.file.privacy else "",
     )

@@ -47,9 +47,9 @@ class StudyTerms:
 
     @property
     def weak_delta(self) -> str | None:
-        """What is wrong with the study's delta, were every site as large as the study allows; None if nothing is."""
-        privacy = self.file.privacy
-        return None if privacy is None else weak_delta(privacy.delta, [self.file.largest_site] * len(self.file.sites))
+        """What is wrong with the study's delta, by what its sites declare; None if nothing is."""
+        study = self.file
+        return None if study.privacy is None else weak_delta(study.privacy.delta, [*map(study.declared, study.sites)])
 
     def privacy(self) -> "Terms | None":
         """The privacy terms, as `privacy.study.StudyPrivacy` takes them; None in a study without them."""

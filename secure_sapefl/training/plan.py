@@ -48,6 +48,13 @@ class Plan:
     def to(self, device: torch.device) -> "Plan":
         return Plan(self.rows.to(device), self.weight.to(device), self.active)
 
+    def within(self, present: Sequence[int]) -> "Plan":
+        """The same steps where sites have fewer rows than was planned for: a row that is not there leaves its share of
+        the batch to the others."""
+        there = (self.rows < torch.tensor(present).view(1, -1, 1)) & (self.weight > 0)
+        weight = there / there.sum(2, keepdim=True).clamp(min=1)
+        return Plan(self.rows * there, weight.to(self.weight.dtype), self.active)
+
     def narrow(self, sites: slice) -> "Plan":
         """The steps of some sites, as long as the first of them has any."""
         count = len(range(*sites.indices(self.rows.shape[1])))
@@ -59,21 +66,34 @@ Planner = Callable[[Purpose, int], Plan]
 """Given what the steps are for and a number of epochs, the plan of one group in one round."""
 
 
-def plan_batches(sizes: Sequence[int], streams: Sequence[np.random.Generator], *, epochs: int, batch_size: int) -> Plan:
-    """``epochs`` passes over each site's rows in fresh random order, the last batch of a pass as short as it falls."""
+def plan_batches(
+    sizes: Sequence[int],
+    streams: Sequence[np.random.Generator],
+    *,
+    epochs: int,
+    batch_size: int,
+    present: Sequence[int] | None = None,
+) -> Plan:
+    """``epochs`` passes over each site's rows in fresh random order, the last batch of a pass as short as it falls.
+
+    Where sites have ``present`` rows and declared others (``sizes``), passes are as long as declared: over a random
+    part of the rows, or with gaps.
+    """
     if any(a < b for a, b in pairwise(sizes)):
         raise ValueError("a group of sites is planned largest first")
     per_epoch = [-(-size // batch_size) for size in sizes]
     steps = epochs * max(per_epoch, default=0)
     rows = np.zeros((steps, len(sizes), batch_size), dtype=np.int64)
     weight = np.zeros((steps, len(sizes), batch_size), dtype=np.float32)
-    for g, (size, count, rng) in enumerate(zip(sizes, per_epoch, streams, strict=True)):
+    held = sizes if present is None else present
+    for g, (size, own, count, rng) in enumerate(zip(sizes, held, per_epoch, streams, strict=True)):
         padded = np.zeros((epochs, count * batch_size), dtype=np.int64)
-        padded[:, :size] = np.stack([rng.permutation(size) for _ in range(epochs)])
+        padded[:, :size] = np.stack([rng.permutation(max(size, own))[:size] for _ in range(epochs)])
         share = np.zeros((count, batch_size), dtype=np.float32)
         share.reshape(-1)[:size] = 1.0
         share /= share.sum(axis=1, keepdims=True)
         rows[: epochs * count, g] = padded.reshape(epochs * count, batch_size)
         weight[: epochs * count, g] = np.tile(share, (epochs, 1))
     active = tuple(sum(epochs * count > t for count in per_epoch) for t in range(steps))
-    return Plan(torch.from_numpy(rows), torch.from_numpy(weight), active)
+    plan = Plan(torch.from_numpy(rows), torch.from_numpy(weight), active)
+    return plan if present is None else plan.within(present)

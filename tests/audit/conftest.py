@@ -17,7 +17,7 @@ from secure_sapefl.audit.audit import Effort, audit
 from secure_sapefl.audit.findings import Findings
 from secure_sapefl.audit.inversion import Attack
 from secure_sapefl.audit.replay import Replay, replay
-from secure_sapefl.data import ClientData, Federation, Rows
+from secure_sapefl.data import ClientData, Federation, Rows, build
 from secure_sapefl.engine.assembly import federation_of
 from secure_sapefl.engine.protection import Ckks
 from secure_sapefl.models.base import Model
@@ -27,13 +27,14 @@ from secure_sapefl.privacy.per_record import record_gradients
 from secure_sapefl.streams import Purpose
 from secure_sapefl.training.objective import Batch, LocalLoss
 from secure_sapefl.training.trainer import BatchedTrainer
+from tests.data.neighbours import stratified
 
 TINY = {
     "clients": 12,
-    "rounds": 3,
+    "rounds": 4,
     "participation": 1.0,
     "local_epochs": 2,
-    "kappa": 5.0,
+    "kappa": 20.0,
     "workers": 0,
     "data_options": {"rows": 1800, "classes": 3, "informative": 5, "flip_y": 0.0},
 }
@@ -197,6 +198,11 @@ def accountant_that_hardly_counts(patch: pytest.MonkeyPatch) -> None:
         patch.setattr(module, "renyi_divergence", lambda *args: real(*args) / 1e4)
 
 
+def stratified_split(patch: pytest.MonkeyPatch) -> None:
+    """Training and test rows by a permutation over the whole file, as where nothing is promised."""
+    patch.setattr(build, "split_by_coins", stratified)
+
+
 MUTANTS: dict[str, Mutate] = {
     "noise forgotten on the scores": scores_without_noise,
     "batch clipped instead of each record": batch_clipping,
@@ -205,6 +211,7 @@ MUTANTS: dict[str, Mutate] = {
     "tags not checked": tags_not_checked,
     "noise forgotten in training": training_without_noise,
     "accountant that hardly counts": accountant_that_hardly_counts,
+    "rows split by a permutation over the file": stratified_split,
 }
 
 

@@ -6,12 +6,14 @@ from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from secure_sapefl import Config
 from secure_sapefl.audit.audit import Effort, audit
 from secure_sapefl.audit.canaries import run_with_canaries
 from secure_sapefl.audit.epsilon import empirical_epsilon, mechanisms_of
+from secure_sapefl.audit.file_rows import rows_moved
 from secure_sapefl.audit.recording import RecordedRun
 from secure_sapefl.audit.replay import replay
 from secure_sapefl.engine.assembly import federation_of
@@ -66,6 +68,14 @@ def test_canaries_show_a_model_trained_without_privacy(name: str | None, config:
     assert found.claimed <= 1
     assert (found.lower.epsilon > found.claimed) is (name is not None)
     assert name is None or "canaries" in table()[name]
+
+
+def test_a_split_that_moves_other_rows_is_seen_from_the_file(config: Config, mutate: Mutate) -> None:
+    rng = np.random.default_rng(0)
+    assert rows_moved(config, federation_of(config), 3, rng).most == 1
+    with mutate("rows split by a permutation over the file"):
+        assert rows_moved(config, federation_of(config), 3, rng).most > 1
+    assert table()["rows split by a permutation over the file"] == {"row of the file"}
 
 
 def test_a_key_within_the_servers_reach_is_found_and_used(tiny: Callable[..., Config], mutate: Mutate) -> None:

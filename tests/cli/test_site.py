@@ -131,7 +131,7 @@ def test_a_study_that_fits_is_reviewed_and_approved(site, home):
     code, out, _ = site("review", "study.toml")
     assert code == 0
     assert "Conflicts with your policy: none" in out
-    assert "at most 4, for every record" in out
+    assert "at most 4 for every record" in out
     code, out, _ = site("approve", "study.toml")
     assert code == 0
     assert read_study(Path("study.toml")).digest in out

@@ -36,6 +36,13 @@ def test_consent_is_kept_with_the_study_and_on_record(home: SiteHome, approved: 
     assert home.consent_path(approved.digest).stat().st_mode & 0o777 == 0o600
 
 
+def test_how_many_records_there_are_decides_nothing_after_consent(home: SiteHome, approved: StudyFile) -> None:
+    """A private study starts by what is declared: whether a site comes must not tell its number of records."""
+    lines = home.data_path.read_text().splitlines()
+    home.data_path.write_text("\n".join(lines[:4]) + "\n")
+    assert require_approved(home, StudyTerms.of(approved)).digest == approved.digest
+
+
 def test_without_consent_nothing_starts(home: SiteHome, study: StudyFile) -> None:
     with pytest.raises(StudyRejected, match=f"has not approved study 'heart' with digest {study.digest[:16]}"):
         require_approved(home, StudyTerms.of(study))

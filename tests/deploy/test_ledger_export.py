@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from sapefl_crypto import SiteIdentity
+from secure_sapefl.privacy.adjacency import ADJACENCY
 from secure_sapefl.site.ledger import LedgerFiles, SiteLedger
 from secure_sapefl.site.ledger_export import cells, summaries, to_html, to_json
 from secure_sapefl.site.ledger_lines import FIRST, Lines, SiteEvent
@@ -31,13 +32,13 @@ def lines(tmp_path: Path) -> Lines:
 
 
 def test_studies_are_summed_up(lines: Lines) -> None:
-    heart, unknown = summaries(lines.entries)
+    heart, unknown = summaries(lines.entries, {})
     assert (heart.name, heart.sent, heart.size, heart.refused, heart.epsilon) == ("heart", 2, 3000, 1, "2.25")
     assert (unknown.name, unknown.sent, unknown.epsilon) == ("a study that was never approved", 1, "none")
 
 
 def test_the_json_holds_every_line_and_the_last_digest(lines: Lines) -> None:
-    document = json.loads(to_json(lines, SITE.public))
+    document = json.loads(to_json(lines, SITE.public, {}))
     assert document["lines"] == 5
     assert document["last_digest"] == lines.entries[-1].digest == document["entries"][-1]["chain"]
     assert document["entries"][1]["size"] == 1000
@@ -56,7 +57,7 @@ class Page(HTMLParser):
 
 
 def test_the_page_is_self_contained_and_escapes_what_it_is_given(lines: Lines) -> None:
-    html = to_html(lines, SITE.public)
+    html = to_html(lines, SITE.public, {})
     page = Page()
     page.feed(html)
     assert "script" not in page.tags
@@ -68,8 +69,16 @@ def test_the_page_is_self_contained_and_escapes_what_it_is_given(lines: Lines) -
     assert html.count("<tr>") == 1 + 2 + 1 + 5
 
 
+def test_both_epsilons_and_what_they_are_about_are_told(lines: Lines) -> None:
+    digest = summaries(lines.entries, {})[0].digest
+    assert ADJACENCY in to_html(lines, SITE.public, {digest: 3.25})
+    assert "3.25" in to_html(lines, SITE.public, {digest: 3.25})
+    document = json.loads(to_json(lines, SITE.public, {digest: 3.25}))
+    assert (document["neighbours"], document["epsilon_replace_one"]) == (ADJACENCY, {digest: 3.25})
+
+
 def test_an_empty_ledger_is_a_page_too() -> None:
-    assert "None yet." in to_html(Lines(entries=(), head=Head(0, FIRST), torn=b""), SITE.public)
+    assert "None yet." in to_html(Lines(entries=(), head=Head(0, FIRST), torn=b""), SITE.public, {})
 
 
 def test_a_line_on_a_terminal(lines: Lines) -> None:

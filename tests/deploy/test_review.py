@@ -1,5 +1,6 @@
 """A study against a policy: every line that does not fit is a conflict, and nothing else is."""
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -8,8 +9,10 @@ import pytest
 
 from sapefl_crypto import SiteIdentity
 from secure_sapefl.errors import BadInput, PolicyConflict
+from secure_sapefl.privacy.adjacency import ADJACENCY
 from secure_sapefl.privacy.events import Event
 from secure_sapefl.privacy.ledger_file import FileStore
+from secure_sapefl.site.data import load_site
 from secure_sapefl.site.home import SiteHome
 from secure_sapefl.site.policy import TEMPLATE, Policy
 from secure_sapefl.site.review import Line, judge, review_site
@@ -193,3 +196,35 @@ def test_hidden_scores_are_told_as_such(make_study: MakeStudy, policy: Policy) -
     assert "their scores are known to the server" in note
     assert "scores are known" not in other
     assert "lies about it" in other
+
+
+@pytest.mark.parametrize(
+    ("records", "largest", "verdict"),
+    [
+        ({"a": 90}, 100, "ok"),
+        ({}, 100, "ok"),
+        ({"a": 30}, 100, "conflict"),
+        ({"a": 400}, 400, "conflict"),
+        ({}, 400, "note"),
+    ],
+)
+def test_what_is_declared_is_held_against_the_count_on_the_owners_screen(
+    home: SiteHome, make_study: MakeStudy, records: dict[str, int], largest: int, verdict: str
+) -> None:
+    study = make_study(privacy=PRIVATE, records=records, largest_site=largest)
+    lines = {line.topic: line for line in review_site(home, StudyTerms.of(study)).lines}
+    counted = len(load_site(home.data_path, study, "a").train)
+    assert lines["records counted"].verdict == verdict
+    assert lines["records counted"].says.startswith(
+        f"{counted:,} to train on in this file, {study.declared('a'):,} decl"
+    )
+    assert str(counted) not in lines["records"].says
+
+
+def test_both_epsilons_and_what_they_are_about_are_told(study: StudyFile, policy: Policy) -> None:
+    lines = {line.topic: line.says for line in judge(StudyTerms.of(study), policy, 80, ())}
+    assert lines["neighbours"] == ADJACENCY
+    said = lines["epsilon of this study"]
+    replaced = re.search(r"at most 4 for every record .* and at most ([\d.]+) for one replaced", said)
+    assert replaced is not None
+    assert 6 < float(replaced[1]) < 10

@@ -133,9 +133,9 @@ def test_new_records_are_prepared_as_the_training_rows_were(study: StudyFile, cs
         ("age,age,sex,chol,disease\n1,1,f,2,no\n", "appears more than once"),
     ],
 )
-def test_what_does_not_fit_is_named(study: StudyFile, csv: Callable[[str], Path], text: str, told: str) -> None:
+def test_what_does_not_fit_is_named(make_study: MakeStudy, csv: Callable[[str], Path], text: str, told: str) -> None:
     with pytest.raises(BadInput, match=told) as caught:
-        load_site(csv(text), study, "a")
+        load_site(csv(text), make_study(), "a")
     assert caught.value.exit_code == 2
     assert not {"forty", "141", "female", "maybe"} & set(str(caught.value).split())
 

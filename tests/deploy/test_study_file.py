@@ -181,9 +181,27 @@ def test_the_simulator_gets_the_very_same_study(make_study: MakeStudy) -> None:
         dataset="study", method="sapefl", clients=3, rounds=2, participation=0.6, partition="natural", seed=7,
         local_epochs=1, protection="ckks", peers_per_client=1, dp_epsilon=3, dp_delta=1e-6, dp_clip=0.5,
         dp_score_fraction=0.2, options={"influence": 0.25},
+        dp_public={"rows": {"a": 100, "b": 100, "c": 100}, "classes": ("no", "yes")},
     )  # fmt: skip
     assert make_study().config().dp_epsilon is None
     assert make_study(privacy={"epsilon": 3, "delta": 1e-6}).config().dp_secure_noise
+
+
+def test_a_private_study_declares_how_many_records_its_sites_have(make_study: MakeStudy) -> None:
+    private = {"privacy": {"epsilon": 3, "delta": 1e-6}}
+    study = make_study(**private, records={"b": 40})
+    assert [study.declared(site) for site in study.sites] == [100, 40, 100]
+    assert study.config().dp_public.rows == {"a": 100, "b": 40, "c": 100}  # type: ignore[union-attr]
+    assert study.digest != make_study(**private).digest
+    for records, told in (
+        ({"d": 4}, "'d' is not on the roster"),
+        ({"a": 101}, "'a' declares 101 training records, more than largest_site = 100"),
+        ({"a": 0}, "greater than or equal to 1"),
+    ):
+        with pytest.raises(BadInput, match=told):
+            make_study(**private, records=records)
+    with pytest.raises(BadInput, match="records are declared in studies with a privacy budget"):
+        make_study(records={"b": 40})
 
 
 def test_everything_a_study_has_in_common_with_a_simulation_reaches_it(make_study: MakeStudy) -> None:

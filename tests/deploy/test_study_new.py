@@ -1,5 +1,6 @@
 """From a draft to a study: filled in, spelt out, and shown to people without letting the file speak for itself."""
 
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -11,6 +12,7 @@ from secure_sapefl.algorithms.base import NoOptions
 from secure_sapefl.algorithms.registry import ALGORITHMS
 from secure_sapefl.algorithms.releases import NotPrivate
 from secure_sapefl.errors import BadInput, StudyRejected, UnknownName
+from secure_sapefl.privacy.adjacency import ADJACENCY
 from secure_sapefl.study import terms as study_terms
 from secure_sapefl.study.file import StudyFile
 from secure_sapefl.study.new import feature_of, merged, new_study
@@ -115,7 +117,13 @@ def test_the_terms_are_those_of_the_simulator(make_study: MakeStudy) -> None:
 
 def test_a_study_in_words_and_in_json(study: StudyFile) -> None:
     terms = StudyTerms.of(study)
-    assert facts(terms)["privacy"] == "at most ε 4 at δ 1e-05 for each record of a site, noise secure"
+    said = r"at most ε 4 at δ 1e-05 for each record of a site, added or removed, and at most ([\d.]+) for one replaced"
+    found = re.fullmatch(said + "; noise secure", facts(terms)["privacy"])
+    assert found is not None
+    assert 6 < float(found[1]) < 10
+    assert facts(terms)["neighbours"] == to_json(terms)["neighbours"] == ADJACENCY
+    assert facts(terms)["declared"] == "a 100, b 100, c 100 training records; everybody may know these numbers"
+    assert ADJACENCY in data_protection_note(terms)
     assert facts(terms)["rounds"] == "2, each with 3 of 3 sites; counts with 2, closes after 600 s"
     document = to_json(terms)
     assert (document["digest"], list(document["sites"])) == (study.digest, ["a", "b", "c"])

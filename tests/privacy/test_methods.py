@@ -95,7 +95,8 @@ def private(
     def randomness(purpose: Purpose) -> list[KeyedRandomness]:
         return [KeyedRandomness(np.random.default_rng((seed, g, purpose))) for g in range(group.size)]
 
-    return replace(group, private=PrivateGroup(tuple(paid() for _ in range(group.size)), randomness, clip))
+    all_paid = tuple(paid() for _ in range(group.size))
+    return replace(group, private=PrivateGroup(group.shard.sizes, all_paid, randomness, clip))
 
 
 def both(make: Make, method: str, options: dict[str, Any], **changes: Any) -> tuple[Contribution, Contribution]:

@@ -1,5 +1,6 @@
 """Clipped sums: against torch.func record by record, and against Opacus' hooks and ghost modes."""
 
+from dataclasses import replace
 from typing import Any, get_args
 
 import pytest
@@ -7,7 +8,7 @@ import torch
 from torch import Tensor
 
 from secure_sapefl.models.base import Model
-from secure_sapefl.privacy.per_record import clipped_sum
+from secure_sapefl.privacy.per_record import clipped, clipped_sum, differences, record_gradients
 from secure_sapefl.privacy.reference import Mode, OpacusSite
 from secure_sapefl.sape.objective import Anchors, CosineAnchored
 from secure_sapefl.training.objective import Batch, LocalLoss, Objective
@@ -95,3 +96,41 @@ def test_no_record_moves_the_sum_by_more_than_the_clip(model: Model, theta: Tens
 def test_an_empty_batch_has_gradient_zero(model: Model, theta: Tensor, batch: Batch) -> None:
     empty = Batch(batch.x, batch.y, batch.rows, torch.zeros_like(batch.weight))
     assert not flat(clipped_sum(model, model.views(theta), empty, LocalLoss(), 1.0)).any()
+
+
+BAD = [float("nan"), float("inf"), 3e38]
+
+
+def spoilt(batch: Batch, bad: float) -> tuple[Batch, Batch]:
+    """With a second record of the first site that gives no number, and without that record."""
+    x, weight = batch.x.clone(), batch.weight.clone()
+    x[0, 1], weight[0, 1] = bad, 0
+    return replace(batch, x=x), replace(batch, weight=weight)
+
+
+@pytest.mark.parametrize("bad", BAD)
+def test_a_record_that_gives_no_number_counts_as_nothing(
+    model: Model, theta: Tensor, batch: Batch, objective: Objective, bad: float
+) -> None:
+    """Clipping alone would multiply 0 by infinity, and the whole sum would be none."""
+    with_it, without = (clipped_sum(model, model.views(theta), b, objective, 0.5) for b in spoilt(batch, bad))
+    torch.testing.assert_close(flat(with_it), flat(without))
+
+
+@pytest.mark.parametrize("bad", BAD)
+def test_nor_does_it_in_a_difference(model: Model, theta: Tensor, batch: Batch, bad: float) -> None:
+    with_it, without = (
+        clipped(differences(*(record_gradients(model, model.views(at), b, LocalLoss()) for at in (theta, 0.9 * theta))),
+                b.weight, 0.5)
+        for b in spoilt(batch, bad)
+    )  # fmt: skip
+    torch.testing.assert_close(flat(with_it), flat(without))
+
+
+@pytest.mark.parametrize("mode", get_args(Mode))
+def test_nor_in_the_reference(model: Model, theta: Tensor, batch: Batch, mode: Mode) -> None:
+    with_it, _ = spoilt(batch, float("nan"))
+    ours = flat(clipped_sum(model, model.views(theta), with_it, LocalLoss(), 0.5))
+    alone = OpacusSite(model, theta[0], mode, clip=0.5, noise=0.0, expected_batch=5, lr=1.0)
+    alone.step(site(with_it, 0), LocalLoss())
+    torch.testing.assert_close(theta[0] - alone.theta, ours[0], rtol=2e-3, atol=1e-6)

@@ -105,8 +105,8 @@ def test_steps_along_private_gradients_are_private_training(
     def sources() -> list[KeyedRandomness]:
         return [KeyedRandomness(np.random.default_rng(g)) for g in range(3)]
 
-    expected = train_privately(paid(), sources(), model, 0.5, theta, shard, LocalLoss(), 0.1)
+    expected = train_privately(paid(), sources(), model, 0.5, theta, shard, sizes, LocalLoss(), 0.1)
     by_hand = theta.clone()
-    for active, step in steps_privately(paid(), sources(), model, 0.5, shard):
+    for active, step in steps_privately(paid(), sources(), model, 0.5, shard, sizes):
         by_hand[:active] -= 0.1 * step.gradient(by_hand[:active])
     torch.testing.assert_close(by_hand, expected, atol=1e-4, rtol=1e-3)

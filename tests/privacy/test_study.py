@@ -170,7 +170,9 @@ def test_a_run_without_budget_says_nothing_of_privacy(private: Callable[..., Sim
 
 def test_what_stays_at_a_site_is_not_noised(private: Callable[..., Simulation]) -> None:
     """Local-only sends nothing: the same models, and nothing spent."""
-    noisy, plain = private("local"), private("local", dp_epsilon=None, dp_delta=None)
+    noisy = private("local")
+    openly = noisy.config.model_copy(update={"dp_epsilon": None, "dp_delta": None})
+    plain = Simulation(assemble(openly, noisy.assembly.federation))
     result, _ = noisy.run(), plain.run()
     assert torch.equal(noisy.assembly.sites.state["theta_personal"], plain.assembly.sites.state["theta_personal"])
     assert result.summary()["privacy"]["epsilon_max"] == 0

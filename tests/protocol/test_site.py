@@ -82,18 +82,31 @@ def algorithm(**parts: Tensor) -> Any:
     return SimpleNamespace(site_round=lambda group, options: Contribution(state={"x": state}, **parts))
 
 
+OPEN: Any = SimpleNamespace(private=None)
+PRIVATE: Any = SimpleNamespace(private=object())
+
+
 @pytest.mark.parametrize("where", ["state", "update", "score", "shared"])
 @pytest.mark.parametrize("poison", [math.nan, math.inf, -math.inf])
 def test_a_site_whose_training_diverged_withdraws_alone(where: str, poison: float) -> None:
     parts = {"state": torch.ones(3, 2), "update": torch.ones(3, 4), "score": torch.ones(3), "shared": torch.ones(3, 4)}
     parts[where].view(3, -1)[1, -1] = poison
-    result = run_round(algorithm(**parts), None, None, ["a", "b", "c"])  # type: ignore[arg-type]
+    result = run_round(algorithm(**parts), None, OPEN, ["a", "b", "c"])
     assert result.healthy.tolist() == [True, False, True]
     assert [refusal.site for refusal in result.refusals] == ["b"]
     assert [answer.site for answer in result.answers] == ["a", "c"]
 
 
+def test_in_a_private_study_nobody_withdraws_because_of_what_stays_at_the_site() -> None:
+    """It was trained without noise: one record could decide."""
+    state = torch.tensor([[1.0], [math.nan], [1.0]])
+    result = run_round(algorithm(state=state, update=torch.ones(3, 4)), None, PRIVATE, ["a", "b", "c"])
+    assert [answer.site for answer in result.answers] == ["a", "b", "c"]
+    assert result.refusals == ()
+    assert result.healthy.tolist() == [True, False, True]
+
+
 def test_a_method_that_sends_nothing_gives_no_answers() -> None:
-    result = run_round(algorithm(), None, None, ["a", "b", "c"])  # type: ignore[arg-type]
+    result = run_round(algorithm(), None, OPEN, ["a", "b", "c"])
     assert result.answers == ()
     assert result.healthy.all()

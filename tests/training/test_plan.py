@@ -84,3 +84,20 @@ def test_shard_narrows_to_the_rows_of_its_sites() -> None:
     narrow = shard.narrow(slice(1, 3))
     assert len(narrow) == 2
     assert narrow.site(0)[1].tolist() == [0, 1]
+
+
+def test_where_a_site_declares_fewer_rows_than_it_has_each_of_them_still_gets_its_turn() -> None:
+    plan = plan_batches([8], [np.random.default_rng(0)], epochs=20, batch_size=4, present=[11])
+    assert plan.rows.shape == (40, 1, 4)
+    assert set(plan.rows.flatten().tolist()) == set(range(11))
+    assert torch.equal(plan.weight, torch.full((40, 1, 4), 0.25))
+
+
+def test_where_it_declares_more_the_gaps_leave_their_share_to_the_others() -> None:
+    plan = plan_batches([8], [np.random.default_rng(0)], epochs=5, batch_size=4, present=[3])
+    for epoch in plan.rows.split(2):
+        assert plan.rows.max() < 3
+        assert epoch.shape == (2, 1, 4)
+    taken = plan.weight.sum(2)
+    assert set(taken.flatten().tolist()) <= {0.0, 1.0} or torch.allclose(taken[taken > 0], torch.ones(()))
+    assert sum(int((weight > 0).sum()) for weight in plan.weight) == 5 * 3

@@ -93,7 +93,7 @@ class World:
             self.stores[name] = FileStore(self.folder / f"{name}.privacy.jsonl")
             lifetime = Budget(rules.max_epsilon_lifetime, rules.max_delta_lifetime)
             store = StudyStore(self.stores[name], self.file.wire_name, lifetime)
-            privacy = StudyPrivacy(terms, {name: len(self.rows[name].train)}, lambda _: store)
+            privacy = StudyPrivacy(terms, {name: self.file.declared(name)}, lambda _: store)
         site = StudySite(self.terms, self.rows[name], self.key, rules, privacy)
         ledger = self.ledgers.setdefault(name, Notes())
         sent = frozenset(e.round_index for e in ledger.of("sent") if e.round_index is not None)

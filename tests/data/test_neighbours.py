@@ -1,0 +1,123 @@
+"""Two files that differ in one record give training sets that do, whichever way the records come in."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from secure_sapefl.config import Config, PublicFacts
+from secure_sapefl.data import build
+from secure_sapefl.data.coins import Coins, canonical
+from secure_sapefl.data.public import about
+from secure_sapefl.data.streams import DataPurpose
+from secure_sapefl.data.table import Table
+from secure_sapefl.engine.assembly import federation_of
+from secure_sapefl.errors import BadInput
+from tests.data.neighbours import CASES, HAR, OWN, REMOVED, Case, changed, stratified
+
+ALL = pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+
+
+def changes(case: Case, folder: Path) -> list[int]:
+    whole = case.federation(folder)
+    return [changed(whole.clients, case.federation(folder, row, whole.public).clients) for row in REMOVED]
+
+
+@ALL
+def test_one_record_less_is_one_training_record_less_at_most(case: Case, tmp_path: Path) -> None:
+    found = changes(case, tmp_path)
+    assert max(found) == 1
+
+
+@ALL
+def test_nothing_else_of_a_study_changes_with_a_record(case: Case, tmp_path: Path) -> None:
+    """Neither who takes part nor the classes, though some record is the only one of its class, or of its group."""
+    whole = case.federation(tmp_path)
+    for row in REMOVED:
+        other = case.federation(tmp_path, row, whole.public)
+        assert [client.name for client in other.clients] == [client.name for client in whole.clients]
+        assert (other.class_names, other.shape, other.public) == (whole.class_names, whole.shape, whole.public)
+
+
+@pytest.mark.parametrize("case", [case for case in CASES.values() if "split" not in case.by_record])
+def test_the_stratified_split_is_caught(case: Case, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(build, "split_by_coins", stratified)
+    assert max(changes(case, tmp_path)) > 1
+
+
+def test_generated_rows_as_well() -> None:
+    config = Config(dp_epsilon=1.0, dp_delta=1e-5, data_options={"rows": 200}, clients=4)
+    whole = federation_of(config)
+
+    def without_the_ninth(table: Table) -> Table:
+        return table.part(np.arange(len(table)) != 9)
+
+    pinned = config.model_copy(update={"dp_public": whole.public})
+    assert changed(whole.clients, federation_of(pinned, change=without_the_ninth).clients) <= 1
+
+
+def test_the_order_of_a_file_decides_nothing(tmp_path: Path) -> None:
+    whole = OWN.federation(tmp_path)
+    turned = replace(OWN, arrays=lambda rng: {name: values[::-1] for name, values in OWN.arrays(rng).items()})
+    assert changed(whole.clients, turned.federation(tmp_path, None, whole.public).clients) == 0
+
+
+def test_segments_stay_whole(tmp_path: Path) -> None:
+    def as_long_as_its_segment(rng: np.random.Generator) -> dict[str, NDArray[Any]]:
+        arrays = HAR.arrays(rng)
+        features = np.stack([arrays["segment"], np.bincount(arrays["segment"])[arrays["segment"]]], axis=1)
+        return {**arrays, "features": features.astype(np.float32)}
+
+    for client in replace(HAR, arrays=as_long_as_its_segment).federation(tmp_path).clients:
+        for rows in (client.train.X, client.test.X):
+            segments, counts = np.unique(rows, axis=0, return_counts=True)
+            assert np.array_equal(segments[:, 1], counts)
+
+
+def test_about_a_fifth_is_for_testing() -> None:
+    config = Config(dp_epsilon=1.0, dp_delta=1e-5, clients=5, partition="iid")
+    clients = federation_of(config).clients
+    tested = sum(len(client.test) for client in clients) / 10_000
+    assert tested == pytest.approx(0.2, abs=0.015)
+    assert all(len(client.train) + len(client.test) == pytest.approx(2000, abs=200) for client in clients)
+
+
+def test_coins_are_fair_and_their_own() -> None:
+    coins = Coins.of(3, [bytes([k % 250, k // 250]) for k in range(4000)])
+    drawn = [coins.thrown(DataPurpose.SPLIT, 0), coins.thrown(DataPurpose.SPLIT, 1), coins.thrown(DataPurpose.SAMPLE)]
+    for thrown in drawn:
+        assert np.histogram(thrown, 10, (0, 1))[0] == pytest.approx(400, abs=90)
+    assert abs(np.corrcoef(drawn) - np.eye(3)).max() < 0.06
+    assert np.array_equal(drawn[0], coins.thrown(DataPurpose.SPLIT, 0))
+
+
+def test_equal_records_throw_coins_of_their_own() -> None:
+    one, *others = Coins.of(0, [b"twin"] * 50).thrown(DataPurpose.SPLIT, 0)
+    assert len({one, *others}) == 50
+    assert np.array_equal(Coins.of(0, [b"twin"] * 49).thrown(DataPurpose.SPLIT, 0), [one, *others[:-1]])
+
+
+def test_equal_values_are_equal_bytes() -> None:
+    here, there = np.array([[0.0, np.nan, 1.5]]), np.array([[-0.0, -np.nan, 1.5]], dtype=">f4")
+    assert canonical(here).tobytes() == canonical(there).tobytes()
+    assert canonical(np.array([[1]], ">i2")).tobytes() == canonical(np.array([[1]], "<i2")).tobytes()
+
+
+@pytest.mark.parametrize(("count", "said"), [(0, 1), (7, 7), (99, 99), (243, 240), (988, 990), (16_450, 16_000)])
+def test_a_simulated_owner_says_a_round_number(count: int, said: int) -> None:
+    assert about(count) == said
+
+
+def test_a_row_of_a_class_nobody_announced_is_refused(tmp_path: Path) -> None:
+    OWN.write(tmp_path)
+    with pytest.raises(BadInput, match="class '2' is not on the public list of the study: 0, 1"):
+        federation_of(OWN.config(tmp_path, PublicFacts(classes=("0", "1"))))
+
+
+def test_a_folder_whose_segments_are_counted_as_it_is_read_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "UCI HAR Dataset").mkdir()
+    with pytest.raises(BadInput, match="a private study reads rows whose segments are written beside them"):
+        federation_of(HAR.config(tmp_path))
