@@ -173,3 +173,11 @@ def test_the_architecture_names_files_that_are_there(name: str) -> None:
     assert len(files) > 12
     roots = (ROOT / "secure_sapefl", ROOT / "crypto")
     assert [file for file in sorted(files) if not any((root / file).exists() for root in roots)] == []
+
+
+@pytest.mark.parametrize("document", [*DOCUMENTS, ROOT / "CHANGELOG.md"], ids=lambda path: path.name)
+def test_prose_is_at_most_120_characters_wide(document: Path) -> None:
+    """So that a change can be read line by line. Code, tables, formulas and pictures cannot be broken."""
+    prose = FENCE.sub("", document.read_text(encoding="utf-8"))
+    lines = [line for line in prose.splitlines() if not line.startswith(("|", "$$", "![", "    ", "<!--"))]
+    assert [line for line in lines if len(line) > 120] == []
