@@ -60,7 +60,7 @@ def run(parameters: int, clients: int, say: Say) -> Report:
     memory = {str(count): peak_memory(vectors[0], count) for count in MEMORY_CLIENTS}
     say("several processes")
     scaling = tuple(_scaling(vectors[0], workers) for workers in _worker_counts())
-    share_error = _share_error(scores, params.weight_bits)
+    share_error = share_error_of(scores, params.weight_bits)
     return Report(
         parameters=parameters, clients=clients, security_bits=params.security_bits, promised_error=params.max_error,
         ours=ours, naive=naive, ratios=ratios(ours, naive), share_error=share_error, peak_memory_mb=memory,
@@ -229,7 +229,7 @@ def integer_weights(scores: Reals, weight_bits: int) -> Reals:
     return np.array([quantise_score(float(score), 1.0, weight_bits) for score in scores], np.float64)
 
 
-def _share_error(scores: Reals, weight_bits: int) -> float:
+def share_error_of(scores: Reals, weight_bits: int) -> float:
     """How far the integer weights' shares are from the exact ones, relative to each."""
     weights = integer_weights(scores, weight_bits)
     return float(np.abs(weights / weights.sum() / (scores / scores.sum()) - 1).max())

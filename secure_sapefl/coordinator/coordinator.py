@@ -47,10 +47,10 @@ class Coordinator:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._file, self._identity, self._state, self._clock = file, identity, state, clock
-        self._server = Server(study, partial(encrypted_adder, params, study), state.models, state.new_shelf)
+        self.server = Server(study, partial(encrypted_adder, params, study), state.models, state.new_shelf)
         self._nodes: dict[int, Node] = {}
         self.sites = {site: Standing() for site in file.sites}
-        self._verdicts = Verdicts(state.folder / "verdicts.json", file)
+        self.verdicts = Verdicts(state.folder / "verdicts.json", file)
         self._open: OpenRound | None = None
         self._ended: float | None = None
         self.advance()
@@ -99,9 +99,9 @@ class Coordinator:
         up_to_date = standing.absorbed + len(outcomes) == self.round_index
         over = self._ended is not None and up_to_date and not standing.released
         if self._open is not None and up_to_date and site in self._open.waiting:
-            invitation = self._server.invitation(site)
+            invitation = self.server.invitation(site)
         elif over and standing.untrained:
-            invitation = self._server.late_invitation(site, self.round_index)
+            invitation = self.server.late_invitation(site, self.round_index)
         if not (outcomes or invitation or over):
             return None
         return ToSite(
@@ -166,7 +166,7 @@ class Coordinator:
         standing.released = told and standing.absorbed == self._file.rounds
         if standing.answer in (UNHEARD, SILENT):
             standing.answer = HERE
-        if self._verdicts.hear(letter):
+        if self.verdicts.hear(letter):
             self._leave_out_suspects()
         if letter.halted:
             standing.answer = f"halted: {letter.declined}"
@@ -175,10 +175,10 @@ class Coordinator:
         if current is None or letter.round_index != current.index or letter.site not in current.waiting:
             return
         if letter.upload is not None:
-            accepted = self._server.accept(letter.upload)
+            accepted = self.server.accept(letter.upload)
             self._answered(current, letter.site, "sent" if accepted else "sent something that was refused")
         elif letter.declined is not None:
-            self._server.refuse(letter.site, letter.declined)
+            self.server.refuse(letter.site, letter.declined)
             self._answered(current, letter.site, f"declined: {letter.declined}")
 
     def _answered(self, current: OpenRound, site: SiteId, how: str) -> None:
@@ -199,24 +199,24 @@ class Coordinator:
             _log.info("all rounds closed", extra={"round": self.round_index})
 
     def _begin(self, index: int, too_light: tuple[SiteId, ...] = ()) -> OpenRound:
-        left_out, now = self._verdicts.to_leave_out(self._server.planned(index)), self._clock()
-        cohort = self._server.begin_round(index, (*left_out, *too_light))
+        left_out, now = self.verdicts.to_leave_out(self.server.planned(index)), self._clock()
+        cohort = self.server.begin_round(index, (*left_out, *too_light))
         _log.info("round opened", extra={"round": index, "cohort": list(cohort)})
         for site in left_out:
-            self.sites[site].answer = self._verdicts.reason(site)
+            self.sites[site].answer = self.verdicts.reason(site)
             _log.error(self.sites[site].answer, extra={"round": index, "site": site})
         return OpenRound(index, cohort, now, now + self._file.round_deadline, left_out, too_light)
 
     def _leave_out_suspects(self) -> None:
         """The open round would be spoilt like the last one. No sum of it went out: it is begun anew without some."""
         current = self._open
-        if current is not None and self._verdicts.to_leave_out(self._server.planned(current.index)) != current.left_out:
+        if current is not None and self.verdicts.to_leave_out(self.server.planned(current.index)) != current.left_out:
             self._open = self._begin(current.index)
 
     def _due(self, current: OpenRound) -> bool:
         """With too few updates a round stays open as long as somebody may still bring one: a late site, or a halted one
         whose owner has not decided. A round that nobody can join any more ends without a sum."""
-        enough = len(self._server.contributors) >= self._file.min_cohort
+        enough = len(self.server.contributors) >= self._file.min_cohort
         waiting_for_owners = all(self.sites[site].halted for site in current.waiting)
         if not current.waiting or (enough and (waiting_for_owners or self._clock() >= current.deadline)):
             return True
@@ -231,40 +231,40 @@ class Coordinator:
 
     def _close_or_begin_anew(self, current: OpenRound) -> None:
         """Sites would not use a sum of very unequal weights. It has not gone out: rather one without the lightest."""
-        light = self._server.too_light
-        if light and len(self._server.contributors) - len(light) >= self._file.min_cohort:
+        light = self.server.too_light
+        if light and len(self.server.contributors) - len(light) >= self._file.min_cohort:
             self._open = self._begin(current.index, (*current.too_light, *light))
         else:
             self._close(current)
 
     def _close(self, current: OpenRound) -> None:
         """A sum of too few sites would show them to each other: then the round ends without one."""
-        contributors, least = self._server.contributors, self._file.min_cohort
+        contributors, least = self.server.contributors, self._file.min_cohort
         for site in current.waiting:
             self._miss(site)
         for site in current.left_out:
-            self._server.refuse(site, self._verdicts.reason(site))
+            self.server.refuse(site, self.verdicts.reason(site))
         for site in current.too_light:
-            self._server.refuse(site, "its score is next to nothing beside the others'; no site would use the sum.")
+            self.server.refuse(site, "its score is next to nothing beside the others'; no site would use the sum.")
         if len(contributors) >= least:
-            outcome = self._server.close_round()
+            outcome = self.server.close_round()
         else:
-            outcome = self._server.skip_round(f"{len(contributors)} sites sent an update, the study asks for {least}.")
+            outcome = self.server.skip_round(f"{len(contributors)} sites sent an update, the study asks for {least}.")
         if current.left_out:
-            reports = self._verdicts.reports_on(current.left_out)
+            reports = self.verdicts.reports_on(current.left_out)
             outcome = replace(outcome, left_out=current.left_out, reports=reports)
         seconds = self._clock() - current.opened
         how = ClosedRound(sent=len(contributors), seconds=seconds, left_out=outcome.refusals)
-        self._verdicts.published(outcome)
+        self.verdicts.published(outcome)
         self._state.close_round(outcome, how)
         self._open = None
         _log.info("round closed", extra={"round": current.index, "contributors": list(contributors)})
 
     def _miss(self, site: SiteId) -> None:
         if self.sites[site].halted:
-            self._server.refuse(site, self.sites[site].answer)
+            self.server.refuse(site, self.sites[site].answer)
         else:
-            self._server.refuse(site, "did not answer before the round's deadline.")
+            self.server.refuse(site, "did not answer before the round's deadline.")
             self.sites[site].answer = "late"
 
     # telling people

@@ -25,7 +25,7 @@ _log = logging.getLogger(__name__)
 
 
 @dataclass(slots=True)
-class _Sum:
+class PublishedSum:
     """``reports`` are the signed words of those who found it wrong."""
 
     digest: str
@@ -45,7 +45,7 @@ class _Sum:
 class Verdicts:
     def __init__(self, path: Path, file: StudyFile) -> None:
         self._path, self._file = path, file
-        self._sums: dict[int, _Sum] = {}
+        self._sums: dict[int, PublishedSum] = {}
         if path.exists():
             self._sums = {int(index): _loaded(fields) for index, fields in json.loads(path.read_bytes()).items()}
 
@@ -54,7 +54,7 @@ class Verdicts:
         if outcome.aggregate is not None and outcome.weights:
             senders = tuple(name for name, _ in outcome.weights)
             self._forget_what_is_over()
-            self._sums[outcome.round_index] = _Sum(digest_of(outcome.aggregate), senders)
+            self._sums[outcome.round_index] = PublishedSum(digest_of(outcome.aggregate), senders)
             self._save()
 
     def _forget_what_is_over(self) -> None:
@@ -94,7 +94,7 @@ class Verdicts:
                 found[report.round_index] = content
         return found
 
-    def _settled(self, index: int, one: _Sum) -> None:
+    def _settled(self, index: int, one: PublishedSum) -> None:
         self._save()
         if not one.held:
             who = sorted(self.suspects)
@@ -130,11 +130,11 @@ class Verdicts:
         write_private(self._path, json.dumps({index: _saved(one) for index, one in self._sums.items()}).encode())
 
 
-def _saved(one: _Sum) -> dict[str, Any]:
+def _saved(one: PublishedSum) -> dict[str, Any]:
     reports = {site: base64.b64encode(content).decode() for site, content in one.reports.items()}
     return {"digest": one.digest, "senders": one.senders, "reports": reports, "held": one.held}
 
 
-def _loaded(fields: dict[str, Any]) -> _Sum:
+def _loaded(fields: dict[str, Any]) -> PublishedSum:
     reports = {site: base64.b64decode(content) for site, content in fields["reports"].items()}
-    return _Sum(fields["digest"], tuple(fields["senders"]), reports, held=fields["held"])
+    return PublishedSum(fields["digest"], tuple(fields["senders"]), reports, held=fields["held"])

@@ -81,7 +81,7 @@ def dirichlet(table: Table, request: PartitionRequest, rng: np.random.Generator)
         edges = np.cumsum(rng.dirichlet(np.full(clients, request.kappa)))
         for part in np.unique(units.part):
             mine = rng.permutation(np.flatnonzero((units.label == label) & (units.part == part)))
-            home[mine] = _deal(units.size[mine], edges)
+            home[mine] = deal(units.size[mine], edges)
     return _shares(table, units, home, clients, rng)
 
 
@@ -142,7 +142,7 @@ def _client_count(table: Table, request: PartitionRequest) -> int:
     return clients
 
 
-def _deal(sizes: NDArray[np.int64], edges: NDArray[np.float64]) -> NDArray[np.int64]:
+def deal(sizes: NDArray[np.int64], edges: NDArray[np.float64]) -> NDArray[np.int64]:
     """The client of each unit: the one whose slice of the class holds the unit's middle row."""
     if len(sizes) == 0:
         return np.empty(0, np.int64)
@@ -156,7 +156,7 @@ def _shares(
 ) -> tuple[Share, ...]:
     for part, minimum in enumerate(minimum_rows(table)):
         mine = np.flatnonzero(units.part == part)
-        home[mine] = _topped_up(home[mine], units.size[mine], clients, minimum, rng)
+        home[mine] = topped_up(home[mine], units.size[mine], clients, minimum, rng)
     return shares_of(units, home, clients)
 
 
@@ -167,7 +167,7 @@ def shares_of(units: Units, home: NDArray[np.int64], clients: int) -> tuple[Shar
     return tuple(Share(name=f"client-{c:0{digits}d}", rows=np.flatnonzero(owner == c)) for c in range(clients))
 
 
-def _topped_up(
+def topped_up(
     home: NDArray[np.int64], size: NDArray[np.int64], clients: int, minimum: int, rng: np.random.Generator
 ) -> NDArray[np.int64]:
     """Move units from the client with most rows until nobody is below the minimum.

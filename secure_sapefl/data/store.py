@@ -73,7 +73,7 @@ def fetch(spec: DatasetSpec, origin: Stored, progress: Progress = no_progress) -
             f"{error} {spec.name!r} is not on this machine: where there is a network, run `secure-sapefl data fetch "
             f"{spec.name}`; elsewhere put {origin.key}*.npz into a folder and name it with --data-dir or SAPEFL_DATA."
         ) from error
-    saved = _save(cache / f"{origin.key}.npz", layout)
+    saved = save_layout(cache / f"{origin.key}.npz", layout)
     shutil.rmtree(downloads, ignore_errors=True)
     return saved
 
@@ -89,7 +89,7 @@ def _serves(path: Path, key: str) -> bool:
     return path.name.removeprefix(key).startswith(MAY_FOLLOW_KEY)
 
 
-def _save(target: Path, layout: Layout) -> Path:
+def save_layout(target: Path, layout: Layout) -> Path:
     with writing(target, "Set SAPEFL_CACHE elsewhere."):
         target.parent.mkdir(parents=True, exist_ok=True)
         with replacing(target) as file:

@@ -64,7 +64,7 @@ class RunFolder:
                 write_whole(path / IDENTITY, identity.to_bytes())
                 write_whole(path / _CONFIG, config.to_toml().encode())
         except BaseException:
-            folder._lock.close()
+            folder._lock.close()  # of this class
             raise
         return folder
 

@@ -132,7 +132,7 @@ class Simulation:
                 self._records.append(record)
                 if folder is not None:
                     folder.save_ledger_heads(self._privacy.ledger_heads())
-                    folder.save_round(record, self._tensors())
+                    folder.save_round(record, self.tensors())
                 self._tell(RoundClosed(record=record, similarity_matrix=self._log.to_json()))
             theta_global = self.key_holders.theta_global.cpu().clone()
             self._tell(TrainingEnded(theta_global=theta_global, models=dict(self._relayed)))
@@ -164,7 +164,7 @@ class Simulation:
         self._log.matrix = tensors.pop("similarity").numpy()
         self._relayed |= {model.sender: model for model in self.key_holders.restore(tensors)}
 
-    def _tensors(self) -> dict[str, Tensor]:
+    def tensors(self) -> dict[str, Tensor]:
         return {**self.key_holders.tensors(), "similarity": torch.from_numpy(self._log.matrix)}
 
     def _so_far(self) -> Result:

@@ -137,6 +137,7 @@ class PrivateTrainer:
         plan = plan.to(theta.device)
         for part in stacks(len(theta), self.model, STACK_BYTES if theta.device.type == "cpu" else None):
             own = PrivateTrainer(self.model, self.clip, self.noise[part])
+            # of this class
             own._train_stack(theta[part], shard.narrow(part), plan.narrow(part), objective.narrow(part), lr)
         return theta
 
@@ -148,6 +149,6 @@ class PrivateTrainer:
             gradients = clipped_sum(self.model, weights, batch, part, self.clip)
             if (pull := part.weight_pull(stack)) is not None:
                 pull.step_(stack, lr)
-            torch._foreach_add_(weights, gradients, alpha=-lr)
+            torch._foreach_add_(weights, gradients, alpha=-lr)  # as in training/descent.py
             for row, noise in zip(stack, self.noise, strict=False):  # the first ``active`` sites
                 noise.add_(row, buffer, lr)

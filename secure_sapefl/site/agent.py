@@ -49,7 +49,7 @@ class Agent:
         folder: Path,
         sent_before: frozenset[int] = frozenset(),
     ) -> None:
-        self._terms, self._site, self._identity = terms, site, identity
+        self._terms, self.site, self._identity = terms, site, identity
         self._diary = Diary(ledger, study=terms.file.digest, site=site.name, sent_before=sent_before)
         self._state_path, self._upload_path = folder / "state.npz", folder / "upload"
         self._rejections = Rejections(terms.file, identity, folder, site.policy.max_rejected_sums)
@@ -65,7 +65,7 @@ class Agent:
         self._catch_up(letter.outcomes)
         upload, declined = self._act(letter)
         reply = ToServer(
-            site=self._site.name,
+            site=self.site.name,
             round_index=letter.round_index,
             nonce=letter.nonce,
             absorbed=self.state.absorbed + 1,
@@ -82,8 +82,8 @@ class Agent:
     def _read(self, parts: Parts) -> ToSite:
         letter = read_to_site(parts, self._terms.file.coordinator_keys, self._terms.file.wire_name)
         who = f"Round {letter.round_index}"
-        if letter.site not in (None, self._site.name):
-            raise FrameRejected(f"{who}: a letter to {letter.site!r} came to {self._site.name!r}.")
+        if letter.site not in (None, self.site.name):
+            raise FrameRejected(f"{who}: a letter to {letter.site!r} came to {self.site.name!r}.")
         if letter.invitation is not None and letter.round_index < self.state.absorbed + 1:
             raise FrameRejected(f"{who}: an invitation to a round that is over; perhaps a replay.")
         return letter
@@ -106,7 +106,7 @@ class Agent:
     @property
     def epsilon(self) -> float | None:
         """Spent on this study so far; None in a study without differential privacy."""
-        privacy = self._site.privacy
+        privacy = self.site.privacy
         return None if privacy is None else privacy.sites[0].ledger.epsilon
 
     # aggregates
@@ -122,11 +122,11 @@ class Agent:
         index, sent = outcome.round_index, self._stored(outcome.round_index)
         try:
             self._rejections.require_cause(outcome)
-            theta = self._site.absorb(self.state, outcome, sent)
+            theta = self.site.absorb(self.state, outcome, sent)
         except AggregateRejected as error:
             self._diary.checked(outcome, error)
             self._rejections.add(outcome, error)
-            _log.error("an aggregate was rejected: %s", error, extra={"round": index, "site": self._site.name})
+            _log.error("an aggregate was rejected: %s", error, extra={"round": index, "site": self.site.name})
             theta = self.state.theta_global
         else:
             self._diary.checked(outcome)
@@ -162,7 +162,7 @@ class Agent:
         index = invitation.round_index
         if index in self._diary.sent_rounds:
             return f"round {index} was answered before, and the answer is not on disk any more."
-        return not_as_drawn(self._terms, self._site.name, invitation)
+        return not_as_drawn(self._terms, self.site.name, invitation)
 
     def _compute(self, invitation: Invitation) -> tuple[RoundUpload | None, str | None]:
         index = invitation.round_index
@@ -170,9 +170,9 @@ class Agent:
         if reason is not None:
             return None, self._decline(index, reason)
         try:
-            upload, own, refusals = self._site.take_part(self.state, invitation)
+            upload, own, refusals = self.site.take_part(self.state, invitation)
         except CryptoError as error:  # for instance an update outside the study's bound
-            _log.warning(str(error), extra={"round": index, "site": self._site.name})
+            _log.warning(str(error), extra={"round": index, "site": self.site.name})
             return None, self._decline_for_good(index, _UNFIT)
         self._warn(index, refusals)
         if upload is None:
@@ -180,14 +180,14 @@ class Agent:
         write_private(self._upload_path, to_bytes(upload_parts(upload)))
         self._keep(replace(self.state, answered=index, own=own))
         for refusal in refusals:
-            if refusal.site == self._site.name:
+            if refusal.site == self.site.name:
                 self._diary.withheld(index, refusal.reason)
         self._send(upload, again=False)
         return upload, None
 
     def _pay(self, index: int) -> str | None:
         """Charge the round to the privacy ledger; why not, where that cannot be."""
-        privacy = self._site.privacy
+        privacy = self.site.privacy
         if privacy is None:
             return None
         if privacy.sites[0].has_record(index):  # charged before a crash; `_objection` has seen that nothing left
@@ -230,12 +230,12 @@ class Agent:
         """By one round against the models that peers left; without them, the global one. Nothing leaves, so nothing is
         paid: what was made here is not private, and stays."""
         if invitation is None:
-            return self._site.late_start(self.state)
-        index, reason = invitation.round_index, late_not_as_drawn(self._terms, self._site.name, invitation)
+            return self.site.late_start(self.state)
+        index, reason = invitation.round_index, late_not_as_drawn(self._terms, self.site.name, invitation)
         if reason is not None:
             self._decline(index, reason)
-            return self._site.late_start(self.state)
-        own, refusals = self._site.join_late(self.state, invitation)
+            return self.site.late_start(self.state)
+        own, refusals = self.site.join_late(self.state, invitation)
         self._warn(index, refusals)
         self._diary.received(invitation, "for a round of its own after the last one, of which nothing leaves")
         return own
@@ -246,7 +246,7 @@ class Agent:
         """The upload of this round as it left, or was about to."""
         if self.state.answered != index or not self._upload_path.exists():
             return None
-        return upload_of(from_bytes(self._upload_path.read_bytes()), self._site.name)
+        return upload_of(from_bytes(self._upload_path.read_bytes()), self.site.name)
 
     def _keep(self, state: SiteState) -> None:
         state.save(self._state_path)

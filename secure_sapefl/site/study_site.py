@@ -43,7 +43,7 @@ class StudySite:
         device: torch.device = CPU,
     ) -> None:
         self._terms, self._key, self.policy, self.privacy = terms, key, policy, privacy
-        self._sites, self.device = own_sites(terms, rows, device), device
+        self.sites, self.device = own_sites(terms, rows, device), device
         self.name = rows.name
 
     def first_state(self) -> SiteState:
@@ -54,8 +54,8 @@ class StudySite:
             site=self.name,
             absorbed=-1,
             answered=-1,
-            theta_global=blueprint.algorithm.initial_global(self._sites.theta_initial.cpu(), blueprint.options),
-            own=dict(self._sites.state),
+            theta_global=blueprint.algorithm.initial_global(self.sites.theta_initial.cpu(), blueprint.options),
+            own=dict(self.sites.state),
         )
 
     def load_state(self, path: Path) -> SiteState:
@@ -79,7 +79,7 @@ class StudySite:
         self, state: SiteState, invitation: Invitation
     ) -> tuple[RoundUpload | None, dict[str, Tensor], tuple[Refusal, ...]]:
         """The site's round: what would leave, what it keeps, and whose model (perhaps its own) was no good."""
-        self._sites.state = self.late_start(state) if self._came_late(state, invitation) else dict(state.own)
+        self.sites.state = self.late_start(state) if self._came_late(state, invitation) else dict(state.own)
         group, refusals = self._group(state, invitation)
         withheld = self._withheld_score(group.peers)
         result = self._run(group if self.privacy is None else self.privacy.protect(group, [0]))
@@ -87,7 +87,7 @@ class StudySite:
         for answer in result.answers:
             sent = replace(answer, similarity_score=0.0) if withheld else answer
             upload = protect(sent, CkksCodec(self._key), self._terms.blueprint.study, invitation.round_index)
-        return upload, dict(self._sites.state), (*refusals, *withheld, *result.refusals)
+        return upload, dict(self.sites.state), (*refusals, *withheld, *result.refusals)
 
     def _withheld_score(self, peers: Peers) -> tuple[Refusal, ...]:
         """Why the score stays here: the sum over one peer is that peer's similarity, which is nobody's business. A
@@ -99,14 +99,14 @@ class StudySite:
 
     def join_late(self, state: SiteState, invitation: Invitation) -> tuple[dict[str, Tensor], tuple[Refusal, ...]]:
         """A round after the last one, for the site's own model. Nothing of it leaves, so it needs no noise."""
-        self._sites.state = self.late_start(state)
+        self.sites.state = self.late_start(state)
         group, refusals = self._group(state, invitation)
         result = self._run(group)
-        return dict(self._sites.state), (*refusals, *result.refusals)
+        return dict(self.sites.state), (*refusals, *result.refusals)
 
     def late_start(self, state: SiteState) -> dict[str, Tensor]:
         """Where a site begins that the others did not wait for: at the global model, as it is by now."""
-        theta = state.theta_global[: self._sites.theta_initial.numel()]
+        theta = state.theta_global[: self.sites.theta_initial.numel()]
         return self._terms.blueprint.algorithm.initial_state(theta, 1)
 
     def _came_late(self, state: SiteState, invitation: Invitation) -> bool:
@@ -118,10 +118,10 @@ class StudySite:
     def _group(self, state: SiteState, invitation: Invitation) -> tuple[SiteGroup, tuple[Refusal, ...]]:
         peers, refusals = self._peers(invitation)
         theta_global = state.theta_global.to(self.device)
-        return self._sites.group([0], theta_global, invitation.round_index, peers, Stopwatch()), refusals
+        return self.sites.group([0], theta_global, invitation.round_index, peers, Stopwatch()), refusals
 
     def _peers(self, invitation: Invitation) -> tuple[Peers, tuple[Refusal, ...]]:
-        initial = self._sites.theta_initial
+        initial = self.sites.theta_initial
         if not self._terms.blueprint.algorithm.relays_models:
             return Peers.nobody(1, initial), ()
         _, peers, refusals = open_peers([invitation], initial, CkksCodec(self._key), self._terms.blueprint.study.name)
@@ -130,7 +130,7 @@ class StudySite:
     def _run(self, group: SiteGroup) -> GroupRound:
         blueprint = self._terms.blueprint
         result = run_round(blueprint.algorithm, blueprint.options, group, [self.name])
-        self._sites.keep([0], result)
+        self.sites.keep([0], result)
         return result
 
     def _own_part(self, sent: RoundUpload | None) -> OwnPart | None:

@@ -16,7 +16,7 @@ def descend(theta: Tensor, weights: Tensors, gradients: Tensors, pull: Pull | No
         return
     if pull is not None:
         pull.step_(theta, lr)
-    torch._foreach_add_(weights, gradients, alpha=-lr)
+    torch._foreach_add_(weights, gradients, alpha=-lr)  # as torch's own optimisers do; it has no public name
 
 
 def _is_one_model_on_a_cpu(own: Tensor) -> bool:
@@ -27,7 +27,7 @@ def _is_one_model_on_a_cpu(own: Tensor) -> bool:
 
 def _descend_one(weights: Tensors, gradients: Tensors, lr: float, decay: float) -> None:
     """w <- w - lr * (gradient + decay * w): the pull's own part is the weight decay of torch's fused SGD."""
-    torch._fused_sgd_(
+    torch._fused_sgd_(  # as above
         weights, gradients, [], lr=lr, weight_decay=decay, momentum=0.0, dampening=0.0,
         nesterov=False, maximize=False, is_first_step=False,
     )  # fmt: skip

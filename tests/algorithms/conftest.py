@@ -88,7 +88,7 @@ def assert_twins(tiny_study: Callable[..., Simulation]) -> Callable[..., None]:
     def check(method: str, **changes: Any) -> None:
         encrypted, plain = (tiny_study(method, protection=name, **changes) for name in ("ckks", "plaintext"))
         results = encrypted.run(), plain.run()
-        torch.testing.assert_close(encrypted._tensors(), plain._tensors(), atol=2e-4, rtol=0, equal_nan=True)
+        torch.testing.assert_close(encrypted.tensors(), plain.tensors(), atol=2e-4, rtol=0, equal_nan=True)
         assert results[0].accuracy.mean == pytest.approx(results[1].accuracy.mean, abs=0.05)
         assert not any(result.rounds[-1].refusals for result in results)
 

@@ -85,7 +85,7 @@ def test_training_starts_from_the_aligned_body_and_the_old_head(group):
 def test_heads_never_leave_a_site(tiny_study):
     study = tiny_study("fedas")
     study.run()
-    tensors, split = study._tensors(), study.assembly.blueprint.study.parameters
+    tensors, split = study.tensors(), study.assembly.blueprint.study.parameters
     moved = tensors["theta_global"] != study.assembly.sites.theta_initial
     assert moved[:split].any()
     assert not moved[split:].any()

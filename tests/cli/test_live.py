@@ -23,7 +23,7 @@ def cli(capsys, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("secure_sapefl.report.run_report.write_report", lambda folder: None)
     monkeypatch.setattr("secure_sapefl.report.live._WATCHED_SECONDS", 0.0)
-    said, answers, news = [], [], progress._news
+    said, answers, news = [], [], progress._news  # called once a round: a moment at which the page is open
 
     def ask(record):
         said.append(capsys.readouterr().err)

@@ -195,6 +195,7 @@ def test_relabelling_a_frame_is_noticed_by_the_sites(key: CohortKey, params: Par
     """The server cannot tell that 'b' is 'a' renamed; the tags can."""
     agg = aggregator(2)
     data = key.encrypt(np.ones(2, np.float32), **ABOUT, sender="a")
+    # a frame is parsed for an occasion, which a server does not show
     renamed = replace(parse_frame(data, params, agg._occasion), sender="b")
     agg.add(renamed.to_bytes(), 1.0)
     with pytest.raises(AggregateRejected, match="tags"):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from sapefl_crypto import CohortKey, Parameters, ValueRejected
-from sapefl_crypto.bench import Ordinary, Recipe, _share_error, run
+from sapefl_crypto.bench import Ordinary, Recipe, run, share_error_of
 
 VECTORS = np.random.default_rng(0).normal(0, 0.02, (3, 5000)).astype(np.float32)
 SCORES = np.array([0.2, 0.5, 0.9])
@@ -25,14 +25,14 @@ def _key() -> CohortKey:
     return CohortKey.generate(Parameters(max_clients=3))
 
 
-def test_share_error_by_hand() -> None:
+def testshare_error_of_by_hand() -> None:
     """Weights round(0.3·4) = 1 and round(0.7·4) = 3: shares 0.25 and 0.75 for 0.3 and 0.7, off by 1/6 at most."""
-    assert _share_error(np.array([0.3, 0.7]), 2) == pytest.approx(1 / 6)
+    assert share_error_of(np.array([0.3, 0.7]), 2) == pytest.approx(1 / 6)
 
 
 def test_weights_of_128_clients_keep_their_shares_to_two_thousandths() -> None:
     scores = np.random.default_rng(0).uniform(0.05, 1.0, 128)
-    assert _share_error(scores, Parameters(max_clients=128).weight_bits) <= 2e-3
+    assert share_error_of(scores, Parameters(max_clients=128).weight_bits) <= 2e-3
 
 
 def test_a_small_run_reports_everything_and_says_what_it_does() -> None:

@@ -135,7 +135,7 @@ def test_the_leak_detector_detects(key: CohortKey) -> None:
     assert leaks(key.export_secret(), key)
     assert leaks(repr(key.export_secret()), key)
     assert leaks(key.export_secret().hex(), key)
-    assert leaks(repr(key._root.reveal()), key)
+    assert leaks(repr(key._root.reveal()), key)  # the search finds a secret that is there
 
 
 class Holder:
@@ -156,8 +156,8 @@ def test_a_key_never_says_itself(key: CohortKey) -> None:
         f"{key}",
         log.getvalue(),
         repr(dir(key)),
-        repr(key._root),
-        repr(key._ring),
+        repr(key._root),  # secrets say nothing
+        repr(key._ring),  # as above
         repr(vars(Holder(key))),
     ]
     assert not any(leaks(text, key) for text in spoken)
@@ -190,4 +190,4 @@ def test_exceptions_with_their_locals_hold_no_key(key: CohortKey) -> None:
         report = traceback.TracebackException.from_exception(caught.value, capture_locals=True)
         text = "".join(report.format())
         assert not leaks(text, key)
-        assert repr(key._envelope_key("s").reveal()) not in text
+        assert repr(key._envelope_key("s").reveal()) not in text  # the secret that must not be told

@@ -63,10 +63,10 @@ def memory_of(pid: int) -> Iterator[bytes]:
 
 def secret_parts(key: CohortKey) -> list[bytes]:
     """32-byte windows of every form the secret takes: the root, the polynomial as SEAL holds it, the packed key."""
-    polynomial = key._ring.secret_coefficients().tobytes()
+    polynomial = key._ring.secret_coefficients().tobytes()  # the secrets that must not be found
     packed = key.export_secret()[62:]
     windows = [form[at : at + 32] for form in (polynomial, packed) for at in range(0, len(form) - 2080, 2048)]
-    return [key._root.reveal(), *windows]
+    return [key._root.reveal(), *windows]  # as above
 
 
 def found(pid: int, parts: list[bytes]) -> int:

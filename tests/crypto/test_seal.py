@@ -54,8 +54,8 @@ def test_threads_and_forked_children_do_not_read_each_others_ciphertexts() -> No
 
     with ThreadPoolExecutor(4) as threads:
         assert sum(threads.map(wrong, range(4))) == 0
-    inbox = ring._load_into.__self__
-    owner, descriptor = inbox._owner, inbox._descriptor
+    inbox = ring._load_into.__self__  # where SEAL's bytes wait; only a fork shows what it is for
+    owner, descriptor = inbox._owner, inbox._descriptor  # as above
     inbox._owner = owner + 1  # as a forked child finds it
     assert wrong(1) == 0
-    assert inbox._descriptor != descriptor
+    assert inbox._descriptor != descriptor  # as above

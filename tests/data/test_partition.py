@@ -8,11 +8,11 @@ from hypothesis import strategies as st
 from secure_sapefl.data.partition import (
     MINIMUM_ROWS,
     PartitionRequest,
-    _deal,
-    _topped_up,
+    deal,
     dirichlet,
     iid,
     natural,
+    topped_up,
 )
 from secure_sapefl.data.prepare import as_given
 from secure_sapefl.data.split import split_rows
@@ -74,23 +74,23 @@ def test_the_seed_decides(make_table, partition):
 
 def test_dealing_by_hand():
     """Ten rows, edges at 0.3 and 0.8: the middles 0.05 … 0.95 fall 3, 5, 2."""
-    assert _deal(np.ones(10, np.int64), np.array([0.3, 0.8, 1.0])).tolist() == [0] * 3 + [1] * 5 + [2] * 2
+    assert deal(np.ones(10, np.int64), np.array([0.3, 0.8, 1.0])).tolist() == [0] * 3 + [1] * 5 + [2] * 2
 
 
 def test_dealing_whole_segments_goes_by_their_middle_row():
     """Segments of 4, 4 and 2 rows have their middles at 0.2, 0.6 and 0.9."""
-    assert _deal(np.array([4, 4, 2]), np.array([0.5, 0.9, 1.0])).tolist() == [0, 1, 1]
+    assert deal(np.array([4, 4, 2]), np.array([0.5, 0.9, 1.0])).tolist() == [0, 1, 1]
 
 
 def test_edges_that_round_below_one_still_deal_every_row():
-    assert _deal(np.ones(2, np.int64), np.array([0.2, 0.5])).tolist() == [1, 1]
+    assert deal(np.ones(2, np.int64), np.array([0.2, 0.5])).tolist() == [1, 1]
 
 
 @pytest.mark.parametrize("seed", range(10))
 def test_topping_up_by_hand(seed):
     """Client 1 lacks two rows. Of client 0's segments only that of two leaves it with ten."""
     sizes, home = np.array([6, 6, 2, 8]), np.array([0, 0, 0, 1])
-    assert _topped_up(home, sizes, clients=2, minimum=10, rng=rng(seed)).tolist() == [0, 0, 1, 1]
+    assert topped_up(home, sizes, clients=2, minimum=10, rng=rng(seed)).tolist() == [0, 0, 1, 1]
 
 
 def test_small_kappa_is_more_skewed_than_large(make_table):

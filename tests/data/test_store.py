@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from secure_sapefl.data import DATASETS, build_federation
-from secure_sapefl.data.store import _save, cache_folder, locate
+from secure_sapefl.data.store import cache_folder, locate, save_layout
 from secure_sapefl.errors import BadInput, DataUnavailable, OutputFailed
 
 CIFAR10, HAR = DATASETS["cifar10"].origin, DATASETS["har"].origin
@@ -87,7 +87,7 @@ def test_a_failed_write_leaves_the_old_file_and_no_other(tmp_path, monkeypatch):
 
     monkeypatch.setattr(np, "savez_compressed", full)
     with pytest.raises(OutputFailed, match="No space left"):
-        _save(target, {"X": np.zeros(1)})
+        save_layout(target, {"X": np.zeros(1)})
     assert [(file.name, file.read_bytes()) for file in tmp_path.iterdir()] == [("x.npz", b"old")]
 
 

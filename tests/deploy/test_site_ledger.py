@@ -227,7 +227,7 @@ def test_a_really_full_disk() -> None:
     if not Path("/dev/full").exists():
         pytest.skip("this machine has no /dev/full")
     with Path("/dev/full").open("wb", buffering=0) as full, pytest.raises(OSError, match="No space left"):
-        chained_log._write_all(full.fileno(), b"x")
+        chained_log._write_all(full.fileno(), b"x")  # no ledger can be opened on a device
 
 
 WRITER = """
@@ -270,7 +270,7 @@ def test_a_symbolic_link_is_not_followed(path: Path, tmp_path: Path) -> None:
 
 def test_reading_between_two_writes_is_consistent(written: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A writer that comes between reading the head and reading the lines is noticed, and both are read again."""
-    honest, calls = chained_log._bytes, []
+    honest, calls = chained_log._bytes, []  # the one moment between two reads
 
     def meanwhile(file: Path) -> bytes:
         content = honest(file)

@@ -62,8 +62,8 @@ def test_nothing_of_them_reaches_the_others(with_late: Make) -> None:
     )
     expected = alone.run()
     assert result.accuracy == expected.accuracy
-    torch.testing.assert_close(simulation._tensors(), alone._tensors(), atol=0, rtol=0, equal_nan=True)
-    assert simulation._relayed == alone._relayed
+    torch.testing.assert_close(simulation.tensors(), alone.tensors(), atol=0, rtol=0, equal_nan=True)
+    assert simulation._relayed == alone._relayed  # nothing public shows what waits for the next round
 
 
 @pytest.mark.parametrize("method", ALGORITHMS)
@@ -114,7 +114,7 @@ def test_peers_per_client_holds_for_newcomers_too(with_late: Make) -> None:
 
 
 def test_a_forged_model_is_left_out_and_named(with_late: Make, monkeypatch: pytest.MonkeyPatch) -> None:
-    original = late.LateSites._invitations
+    original = late.LateSites._invitations  # the server is ours: nobody forges but on this way
 
     def forged(self: late.LateSites, relayed: Any) -> list[Invitation]:
         found = original(self, relayed)

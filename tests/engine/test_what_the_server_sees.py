@@ -174,7 +174,7 @@ def test_an_encrypted_run_shows_the_server_no_key(seen: Recording) -> None:
     everything = b"\0\0".join(seen.blobs)
     secret = key.export_secret()
     assert not any(secret[at : at + WINDOW] in everything for at in range(40, len(secret) - WINDOW, WINDOW))
-    assert key._root.reveal() not in everything
+    assert key._root.reveal() not in everything  # the secret itself, which no caller is given
     assert seen.types & KEY_TYPES == set()
     assert "Aggregator" in seen.types  # the search did go through the adder
 
@@ -190,4 +190,4 @@ def test_a_recording_names_a_key_it_was_shown() -> None:
     recording = Recording()
     recording.saw(lambda: {"a": [({1: key},)]})
     assert "CohortKey" in recording.types
-    assert key._root.reveal() in recording.blobs
+    assert key._root.reveal() in recording.blobs  # as above

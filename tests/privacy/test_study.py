@@ -85,8 +85,8 @@ def payments(monkeypatch: pytest.MonkeyPatch) -> list[Paid]:
 
 
 def study_of(simulation: Simulation) -> StudyPrivacy:
-    assert isinstance(simulation._privacy, StudyPrivacy)
-    return simulation._privacy
+    assert isinstance(simulation._privacy, StudyPrivacy)  # ledgers in memory have no other way out
+    return simulation._privacy  # as above
 
 
 def events_of(simulation: Simulation, site: str) -> tuple[Event, ...]:
@@ -307,7 +307,7 @@ def test_noisy_similarities_feed_anchor_filter_and_score(private: Callable[..., 
     simulation = private(rounds=1, options={"influence": 1.0})
     record = simulation.run().rounds[0]
     assert 0 <= record.similarity["score_min"] < record.similarity["score_max"] <= 2
-    assert simulation._log.matrix[~torch.eye(3, dtype=torch.bool).numpy()].min() < 1
+    assert simulation._log.matrix[~torch.eye(3, dtype=torch.bool).numpy()].min() < 1  # before it is rounded for the log
 
 
 def test_similarities_are_means_over_all_rows_of_unequal_sites(
@@ -316,12 +316,12 @@ def test_similarities_are_means_over_all_rows_of_unequal_sites(
     """In blocks of rows or in one piece, and equal to the plain mean of cosines a record."""
     simulation = private(kappa=1.0, batch_size=1)
     sites = simulation.assembly.sites
-    group_model = sites._trainer.model
+    group_model = sites._trainer.model  # the model a site trains, without assembling it again
     order = next(iter(sites.groups(range(3), 3)))
     models = torch.stack([group_model.initial(np.random.default_rng(j)) for j in range(4)])
     received = torch.tensor([[0, 1, 1, 1], [1, 0, 1, 0], [1, 1, 0, 1]], dtype=torch.bool)
     group = sites.group(order, sites.theta_initial, 0, Peers(models, received), Stopwatch())
-    compared = partial(sapefl._compared, form="per_sample")
+    compared = partial(sapefl._compared, form="per_sample")  # one similarity, as the method forms it
     whole = sapefl.mean_over_all_rows(group, compared)
     monkeypatch.setattr(site_group, "_ROWS_AT_ONCE", 7)
     torch.testing.assert_close(sapefl.mean_over_all_rows(group, compared), whole)

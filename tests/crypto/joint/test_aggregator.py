@@ -18,7 +18,7 @@ from sapefl_crypto.joint.recombining import SumKey
 from sapefl_crypto.joint.ring import public_polynomials
 from sapefl_crypto.packing import pack, unpack
 from sapefl_crypto.seal import array_header, ring_of, saved
-from sapefl_crypto.secret_ring import _load_secret
+from sapefl_crypto.secret_ring import _load_secret  # SEAL itself opens what our own code adds
 
 LENGTH = 4088 + 60
 RING = ring_of(RING_DEGREE, 1.0)

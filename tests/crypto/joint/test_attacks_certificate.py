@@ -68,6 +68,7 @@ def key_from_two_claims(cohort) -> np.ndarray:
         answers = {
             name: total_of(cohort, claimed, cohort.members[name].answer(claimed, NO_CERTIFICATE)) for name in shown
         }
+        # accomplices hand over what an honest member keeps
         answers |= {name: cohort.members[name]._numbers(claimed)[:RING_DEGREE] for name in accomplices}
         sums.append(value_at({committee.point(name): answer for name, answer in answers.items()}, 0))
     weight = cohort.aggregate().claimed.claim.weights[VICTIM]

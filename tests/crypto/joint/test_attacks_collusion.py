@@ -29,6 +29,7 @@ def cohort(make_cohort, updates):
 
 def shares_of(cohort, members: str, victim: str) -> dict[int, np.ndarray]:
     """What colluding members hold of the victim's key."""
+    # members who break the protocol and show their shares
     return {cohort.about.committee.point(name): cohort.members[name]._shares[victim][:RING_DEGREE] for name in members}
 
 

@@ -154,7 +154,7 @@ def test_two_vectors_under_one_key_show_their_difference(make_cohort, attacker) 
     cohort = make_cohort(4, length=100)
     first, second = np.random.default_rng(3).normal(0, 0.02, (2, 100)).astype(np.float32)
     key = RoundKey(cohort.about, sender="a", members=cohort.member_keys)
-    masks = key._masks.copy()
+    masks = key._masks.copy()  # the guard is undone below
     frames = []
     for vector in (first, second):
         key._masks = masks.copy()  # the guard undone

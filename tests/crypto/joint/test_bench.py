@@ -25,7 +25,7 @@ def test_the_measured_way_computes_the_weighted_mean() -> None:
 
 def test_a_tree_of_servers_reports_what_it_did(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bench_tree, "A_REGION", 20)
-    tree = bench_tree._climb(50)
+    tree = bench_tree._climb(50)  # one step of the benchmark alone
     assert (tree.frames, tree.regions) == (50, 3)
     assert tree.claim_bytes == 109 + 50 * 21 + 10 + 2 * 40
     assert tree.plan == str(Parameters.joint(max_clients=50, weight_bits=0))

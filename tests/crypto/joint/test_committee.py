@@ -206,7 +206,7 @@ def test_a_member_without_a_senders_share_does_not_sign(cohort, vectors, make_co
 def test_an_erased_member_has_nothing_to_answer_with(cohort) -> None:
     aggregate = cohort.aggregate()
     certificate = cohort.certify(aggregate)
-    kept = list(cohort.members["a"]._shares.values())
+    kept = list(cohort.members["a"]._shares.values())  # what a member forgets is nobody's to ask for
     cohort.members["a"].erase()
     assert not any(share.any() for share in kept)
     with pytest.raises(AggregateRejected, match="no share"):

@@ -60,7 +60,7 @@ def test_when_it_is_over_all_disks_and_all_traffic_open_nothing(cohort) -> None:
         with pytest.raises(CryptoError):
             identity.unseal(sealed, context=context)
         as_sealing_key = SealingKey()
-        as_sealing_key._private = identity._sealing
+        as_sealing_key._private = identity._sealing  # a thief opens with a stolen key
         with pytest.raises(CryptoError, match="does not open"):
             as_sealing_key.unseal(sealed, context=context)
         for answer in answers:

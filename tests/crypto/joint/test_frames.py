@@ -87,7 +87,7 @@ def test_a_key_encrypts_once_and_an_erased_one_never(make_cohort, vectors) -> No
     with pytest.raises(KeyRejected, match="its one vector"):
         cohort.sign("a", key, vectors[1], 0.5)
     other = RoundKey(cohort.about, sender="a", members=cohort.member_keys)
-    masks = other._masks
+    masks = other._masks  # a thief's view: a key gives its masks to nobody
     other.erase()
     assert not masks.any()
     with pytest.raises(KeyRejected, match="erased"):

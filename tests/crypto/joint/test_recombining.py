@@ -28,7 +28,7 @@ def round_of(cohort, vectors):
 
 def lying(cohort, aggregate, name: str, spoil) -> bytes:
     """An answer, properly sealed and signed, with other numbers in it."""
-    numbers = cohort.members[name]._numbers(aggregate.claimed).copy()
+    numbers = cohort.members[name]._numbers(aggregate.claimed).copy()  # a liar starts from the true numbers
     spoil(numbers)
     readers = {site: key.public for site, key in cohort.sealing.items()}
     return sealed_answer(cohort.about, aggregate.claimed, cohort.identities[name], readers, numbers)
@@ -87,7 +87,7 @@ def test_answers_that_amount_to_no_key_are_refused(cohort, vectors) -> None:
 def test_a_dealer_whose_shares_fit_no_key_is_named(cohort, vectors, monkeypatch: pytest.MonkeyPatch) -> None:
     def spoilt(secret, *, threshold: int, members: int) -> DealtShares:
         dealt = DealtShares(secret, threshold=threshold, members=members)
-        for vector in dealt._vectors:
+        for vector in dealt._vectors:  # altered before they are sealed
             vector[:] = vector[::-1].copy()
         return dealt
 
@@ -108,7 +108,7 @@ def test_a_dealer_who_spoils_one_share_is_named_beside_the_member_it_blames(
     """Whether the dealer or the member lies nobody else can tell; the round opens without that answer."""
     cohort.send(vectors[:SITES], SCORES)
     aggregate = cohort.aggregate()
-    one_more(cohort.members["f"]._shares["d"])
+    one_more(cohort.members["f"]._shares["d"])  # as if its dealer had sealed it so
     certificate = cohort.certify(aggregate)
     opened = cohort.open(aggregate, certificate, cohort.answers(aggregate, certificate))
     assert opened.complaints == ("the answer of 'f' is wrong, or what d dealt to it",)
@@ -132,7 +132,7 @@ def test_what_an_answer_says_of_a_dealers_share_is_hidden_by_a_one_time_pad(coho
     """Two masks that differ by d give combinations that differ by d: every value is as likely as any other."""
     cohort.send(vectors[:SITES], SCORES)
     claimed = cohort.aggregate().claimed
-    share = cohort.members["a"]._shares["b"]
+    share = cohort.members["a"]._shares["b"]  # which a member shows nobody
     again = share.copy()
     again[-2:] = [3, 5]
     first, second = (member_module.masked_combinations(claimed, row[None])[0] for row in (share, again))

@@ -58,7 +58,7 @@ def test_what_is_no_share_is_not_read_as_one(plain: bytes, point: int) -> None:
 
 def test_erased_shares_are_gone() -> None:
     dealt = DealtShares(SECRET, threshold=2, members=3)
-    vectors = list(dealt._vectors)
+    vectors = list(dealt._vectors)  # shares are sealed before anybody may see them
     dealt.erase()
     assert list(dealt.plain()) == []
     assert not any(vector.any() for vector in vectors)

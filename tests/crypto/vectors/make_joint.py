@@ -75,8 +75,8 @@ def round_of(roster: dict) -> JointRound:  # type: ignore[type-arg]
 
 
 def private_of(key: SealingKey) -> bytes:
-    assert key._private is not None
-    return key._private.private_bytes_raw()
+    assert key._private is not None  # a vector shows what a key never gives away
+    return key._private.private_bytes_raw()  # as above
 
 
 def digest_of(data: bytes) -> str:

@@ -58,7 +58,7 @@ def test_a_crash_between_paying_and_sending_does_not_cost_a_second_payment(
     def die(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(agent._site, "take_part", die)
+    monkeypatch.setattr(agent.site, "take_part", die)
     with pytest.raises(KeyboardInterrupt):
         agent.answer(letter)
     spent = agent.epsilon
@@ -164,7 +164,7 @@ def test_a_coordinator_cannot_invite_whom_the_seed_did_not_draw(world: World) ->
     deployed.start_all()
     absent = next(c for c in range(4) if c not in deployed.terms.blueprint.study.cohort(0))
     name = deployed.file.sites[absent]
-    letter = ToSite(site=name, round_index=0, nonce="n", invitation=deployed.server._server.invitation(name))
+    letter = ToSite(site=name, round_index=0, nonce="n", invitation=deployed.server.server.invitation(name))
     parts = write_to_site(letter, deployed.coordinator_identity, deployed.file.wire_name)
     answer = read_to_server(deployed.agents[name].answer(parts), deployed.file.keys_by_name, deployed.file.wire_name)
     assert answer.upload is None
@@ -245,7 +245,7 @@ def test_a_sum_of_fewer_than_the_sites_own_minimum_is_not_used_but_the_site_stay
     strict, others = deployed.agents["north"], deployed.agents["east"]
     assert strict.halted is None
     assert [event.checks for event in deployed.ledgers["north"].of("refused")] == [{"minimum cohort": False}] * 2
-    first = strict._site.first_state().theta_global
+    first = strict.site.first_state().theta_global
     np.testing.assert_array_equal(strict.state.theta_global, first)
     assert not np.array_equal(others.state.theta_global, first)
     assert [event.round_index for event in deployed.ledgers["north"].of("sent")] == [0, 1]

@@ -86,7 +86,7 @@ def test_only_its_owner_may_connect_unless_a_group_is_named(tmp_path: Path) -> N
     for name, group, mode in (("alone", None, 0o600), ("shared", os.getgid(), 0o660)):
         agent = AgentSocket(tmp_path / name, group)
         assert stat.S_IMODE(agent.path.stat().st_mode) == mode
-        agent._listener.close()
+        agent._listener.close()  # `serve` closes it, and is not called here
 
 
 def test_nobody_there_is_an_error_the_relay_can_handle(tmp_path: Path) -> None:

@@ -135,7 +135,7 @@ def test_an_old_answer_fits_no_new_question(world: World) -> None:
     deployed.server.next_letter(0)
     deployed.server.receive(0, old)
     assert deployed.server.sites["north"].answer == "silent"
-    assert not deployed.server._server.contributors
+    assert not deployed.server.server.contributors
 
 
 def test_two_nodes_of_one_site_count_once(world: World) -> None:
@@ -143,7 +143,7 @@ def test_two_nodes_of_one_site_count_once(world: World) -> None:
     deployed.start_all()
     for node in (0, 77, 0, 77):
         deployed.post("north", node)
-    assert deployed.server._server.contributors == ("north",)
+    assert deployed.server.server.contributors == ("north",)
     deployed.run()
     assert len(deployed.state.outcome(0).weights) == 4
 

@@ -161,7 +161,7 @@ def test_a_relay_that_invents_nodes_takes_a_bounded_amount_of_memory(
     relay = Relay(Door(study.server, 60.0))
     taken = [relay.next(node)[0] for node in range(20)]
     assert taken == [*range(10), *[None] * 10]
-    assert len(study.server._nodes) == 10
+    assert len(study.server._nodes) == 10  # no public figure says what it remembers
 
 
 def test_the_largest_answer_the_socket_takes_is_more_than_any_site_sends(study: Any) -> None:

@@ -72,7 +72,7 @@ def test_that_model_leans_on_peers_and_fits_the_sites_own_rows(world: World) -> 
     invitation = read_to_site(letter, deployed.coordinator_identity.public, deployed.file.wire_name).invitation
     agent.answer(letter)
     with_peers = agent.state.own["theta_personal"]
-    alone, _ = agent._site.join_late(agent.state, replace(invitation, peers=(), models=()))
+    alone, _ = agent.site.join_late(agent.state, replace(invitation, peers=(), models=()))
     assert not torch.allclose(with_peers, alone["theta_personal"])
     rows = deployed.rows["west"].train
     x, y = torch.from_numpy(rows.X)[None], torch.from_numpy(rows.y)
@@ -144,8 +144,8 @@ def test_one_that_is_drawn_late_begins_where_a_simulated_one_does(world: World, 
     deployed.run(until=closed(1))
     starts.clear()
     while agent.state.answered < 0:
-        deployed.post(agent._site.name, place)
-    assert torch.equal(starts[0], agent._site._sites.theta_initial)
+        deployed.post(agent.site.name, place)
+    assert torch.equal(starts[0], agent.site.sites.theta_initial)
     assert not torch.equal(starts[0], agent.state.theta_global)
 
 
@@ -233,5 +233,5 @@ def test_the_end_is_remembered(world: World) -> None:
 
 
 def _initial(deployed: Any) -> torch.Tensor:
-    theta: torch.Tensor = deployed.agents["west"]._site._sites.theta_initial
+    theta: torch.Tensor = deployed.agents["west"].site.sites.theta_initial
     return theta

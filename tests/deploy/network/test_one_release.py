@@ -54,7 +54,7 @@ def test_a_server_cannot_ask_until_the_noise_suits_it(
     deployed.start_all()
     letter, agent = invited(deployed), deployed.agents["north"]
     with monkeypatch.context() as patch:
-        patch.setattr(agent._site, "take_part", fault)
+        patch.setattr(agent.site, "take_part", fault)
         first = answer(deployed, letter)
     assert (first.upload, bool(first.declined)) == (None, True)
     (left,) = deployed.ledgers["north"].of("sent")
@@ -134,7 +134,7 @@ def test_with_other_rows_after_a_crash_the_round_is_paid_anew(world: World, monk
     deployed.start_all()
     letter, agent = invited(deployed), deployed.agents["north"]
     with monkeypatch.context() as patch:
-        patch.setattr(agent._site, "take_part", die)
+        patch.setattr(agent.site, "take_part", die)
         with pytest.raises(KeyboardInterrupt):
             answer(deployed, letter)
     rows = deployed.rows["north"]
@@ -153,7 +153,7 @@ def test_a_refusal_says_no_number_of_the_update(world: World, monkeypatch: pytes
     def reaches(*_: object) -> Any:
         raise ValueRejected("The vector reaches 123.456; this cohort's parameters allow values up to 8.")
 
-    monkeypatch.setattr(agent._site, "take_part", reaches)
+    monkeypatch.setattr(agent.site, "take_part", reaches)
     said = b"".join(agent.answer(letter))
     assert b"parameters" in said
     assert b"123" not in said
@@ -169,7 +169,7 @@ def test_a_rejection_says_which_check_failed_and_not_by_how_much(world: World, m
     def off(*_: object) -> Any:
         raise AggregateRejected("tags", "Round 0, chunk 2: off by 4.7e-03, allowed 1.1e-09.")
 
-    monkeypatch.setattr(agent._site, "absorb", off)
+    monkeypatch.setattr(agent.site, "absorb", off)
     first, again = b"".join(agent.answer(letter)), b"".join(agent.answer(letter))
     for said in (first, again, str(agent.halted).encode()):
         assert b"tags" in said

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from sapefl_crypto import CohortKey
-from secure_sapefl.coordinator.verdicts import _Sum
+from secure_sapefl.coordinator.verdicts import PublishedSum
 from secure_sapefl.protocol.messages import RoundOutcome
 from secure_sapefl.transport.reports import digest_of, write_report
 from secure_sapefl.transport.wire import ToSite, read_to_server, read_to_site, write_to_server, write_to_site
@@ -19,7 +19,7 @@ World = Callable[..., Any]
 def hostile(deployed: Any, name: str, rounds: Callable[[int], bool] = lambda _: True) -> None:
     """From now on this site encrypts under the right plan with a key of its own: the server cannot tell, tags can."""
     agent, wrong = deployed.agents[name], CohortKey.generate(deployed.key.params)
-    genuine = agent._site.take_part
+    genuine = agent.site.take_part
 
     def take_part(state: Any, invitation: Any) -> Any:
         upload, own, refusals = genuine(state, invitation)
@@ -31,7 +31,7 @@ def hostile(deployed: Any, name: str, rounds: Callable[[int], bool] = lambda _: 
             upload = replace(upload, update=frame)
         return upload, own, refusals
 
-    agent._site.take_part = take_part
+    agent.site.take_part = take_part
 
 
 def wrong_sums(deployed: Any, name: str) -> list[int]:
@@ -53,7 +53,7 @@ def test_the_author_is_found_and_the_study_goes_on_without_it(world: World, name
     deployed.run()
     last = deployed.state.outcome(5)
     assert {sender for sender, _ in last.weights} == set(deployed.file.sites) - {name}
-    assert deployed.server._verdicts.suspects == {name}
+    assert deployed.server.verdicts.suspects == {name}
     assert last.left_out == (name,)
     assert f"sums with {name} in it are wrong" in last.refusals[-1].reason
     models = [agent.state.theta_global for agent in honest(deployed, name)]
@@ -62,7 +62,7 @@ def test_the_author_is_found_and_the_study_goes_on_without_it(world: World, name
         assert agent.over
         np.testing.assert_array_equal(agent.state.theta_global, models[0])
         assert len(wrong_sums(deployed, agent.state.site)) <= 3  # the first, and at most one in each of two halvings
-    assert not np.array_equal(models[0], deployed.agents[name]._site.first_state().theta_global)
+    assert not np.array_equal(models[0], deployed.agents[name].site.first_state().theta_global)
 
 
 def test_it_is_found_one_by_one_where_the_policy_leaves_room_for_no_more(world: World) -> None:
@@ -73,7 +73,7 @@ def test_it_is_found_one_by_one_where_the_policy_leaves_room_for_no_more(world: 
     deployed.run()
     for index in range(5):
         assert len(deployed.state.outcome(index).weights) >= 3
-    assert deployed.server._verdicts.suspects == {"west"}
+    assert deployed.server.verdicts.suspects == {"west"}
     assert all(agent.halted is None for agent in honest(deployed, "west"))
     assert wrong_sums(deployed, "north") == [0, 1, 2, 3]  # with all; without north, east, south in turn
     assert deployed.state.outcome(4).left_out == ("west",)
@@ -99,11 +99,11 @@ def test_a_server_that_is_killed_in_the_middle_goes_on_searching(world: World) -
         deployed.run(until=lambda server, closed=closed: server.round_index == closed)
         for node, name in enumerate(deployed.file.sites[:2]):
             deployed.post(name, node)
-        before = deployed.server._verdicts.suspects
+        before = deployed.server.verdicts.suspects
         deployed.start_server()
-        assert deployed.server._verdicts.suspects == before
+        assert deployed.server.verdicts.suspects == before
     deployed.run()
-    assert deployed.server._verdicts.suspects == {"west"}
+    assert deployed.server.verdicts.suspects == {"west"}
     assert all(agent.halted is None for agent in honest(deployed, "west"))
 
 
@@ -121,8 +121,8 @@ def test_one_site_that_cries_wolf_is_outvoted(world: World, monkeypatch: pytest.
 
     monkeypatch.setattr(agent, "answer", lying)
     deployed.run()
-    assert deployed.server._verdicts.suspects == frozenset()
-    assert 0 not in deployed.server._verdicts._sums  # settled, and nobody is searched for
+    assert deployed.server.verdicts.suspects == frozenset()
+    assert 0 not in deployed.server.verdicts._sums  # settled, and nobody is searched for
     assert [len(deployed.state.outcome(index).weights) for index in range(3)] == [4, 4, 4]
 
 
@@ -140,8 +140,8 @@ def test_reports_in_anothers_name_or_on_another_sum_count_for_nothing(world: Wor
     answer = read_to_server(
         deployed.agents["north"].answer(deployed.server.next_letter(0)), deployed.file.keys_by_name, study
     )
-    assert not deployed.server._verdicts.hear(replace(answer, reports=forged))
-    assert not deployed.server._verdicts._sums[0].reports
+    assert not deployed.server.verdicts.hear(replace(answer, reports=forged))
+    assert not deployed.server.verdicts._sums[0].reports  # nothing public tells of a report that does not count
 
 
 @pytest.mark.parametrize(
@@ -158,7 +158,7 @@ def test_reports_in_anothers_name_or_on_another_sum_count_for_nothing(world: Wor
 def test_a_sum_is_wrong_or_sound_by_majority_and_nothing_otherwise(
     rejecters: str, holders: str, unjudged: str, verdict: bool | None
 ) -> None:
-    about = _Sum("", ("n", "e", "s"), dict.fromkeys(rejecters, b""), set(holders), set(unjudged))
+    about = PublishedSum("", ("n", "e", "s"), dict.fromkeys(rejecters, b""), set(holders), set(unjudged))
     assert about.verdict() is verdict
 
 
@@ -179,7 +179,7 @@ def test_nobody_is_left_out_as_a_suspect_without_a_wrong_sum(world: World) -> No
         accused = replace(outcome, left_out=("west",), reports=reports)
         agent.answer(outcome_letter(deployed, name, accused))
         assert deployed.ledgers[name].of("refused")[-1].checks == {"left out": False}
-        np.testing.assert_array_equal(agent.state.theta_global, agent._site.first_state().theta_global)
+        np.testing.assert_array_equal(agent.state.theta_global, agent.site.first_state().theta_global)
         assert agent.halted is None
 
 
@@ -319,13 +319,13 @@ def test_a_site_of_next_to_no_weight_is_left_out_instead_of_spoiling_the_sum(
     deployed = world(rounds=2)
     deployed.start_all()
     agent = deployed.agents["west"]
-    genuine = agent._site.take_part
+    genuine = agent.site.take_part
 
     def take_part(state: Any, invitation: Any) -> Any:
         upload, own, refusals = genuine(state, invitation)
         return replace(upload, similarity_score=1e-9), own, refusals
 
-    monkeypatch.setattr(agent._site, "take_part", take_part)
+    monkeypatch.setattr(agent.site, "take_part", take_part)
     deployed.run()
     for index in range(2):
         outcome = deployed.state.outcome(index)
