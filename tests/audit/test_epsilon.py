@@ -25,8 +25,8 @@ def canaries(privacy: dict[str, float] | None) -> CanaryRun:
 
 
 def test_what_is_claimed_is_what_the_ledgers_say() -> None:
-    found = empirical_epsilon(canaries({"epsilon_max": 3.5}), (), 1e-6)
-    assert (found.claimed, found.delta) == (3.5, 1e-6)
+    found = empirical_epsilon(canaries({"epsilon_max": 3.5, "epsilon_max_replace_one": 7.0}), (), 1e-6)
+    assert (found.claimed, found.replaced, found.delta) == (3.5, 7.0, 1e-6)
     assert found.lower.epsilon > 2  # every canary was told apart
 
 

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 import torch
 
+from secure_sapefl.audit.file_rows import Moved
 from secure_sapefl.audit.findings import EmpiricalEpsilon, Findings, PartyFindings
 from secure_sapefl.audit.inversion import Rebuilt
 from secure_sapefl.audit.mechanisms import MechanismAudit
@@ -20,8 +21,10 @@ SOUND = MechanismAudit(release="update", trials=10, lower=0.5, claimed=1.0, reac
 EPSILON = EmpiricalEpsilon(
     lower=LowerBound(epsilon=1.0, canaries=10, guesses=8, right=7, reachable=2.0),
     claimed=2.0,
+    replaced=4.0,
     delta=1e-5,
     mechanisms=(SOUND,),
+    moved=Moved(5, 1),
 )
 SERVER = PartyFindings(
     name="server", who="the server", memberships=(), rebuilding=None, scores="none sent", sizes="all alike", times=()
@@ -46,6 +49,7 @@ def test_a_sound_run_raises_none() -> None:
 @pytest.mark.parametrize(
     ("change", "check", "said"),
     [
+        ({"epsilon": replace(EPSILON, moved=Moved(5, 2))}, "row of the file", "changes 2 training records"),
         ({"key_within_reach": True}, "key search", "A key can be reached"),
         ({"parties": (READS,)}, "server's view", "could read a model"),
         ({"forgeries": {"a replay": True, "another": False}}, "forged sums", "accepted a forgery: a replay."),
@@ -56,7 +60,7 @@ def test_a_sound_run_raises_none() -> None:
             "What update rests on, alone, has epsilon of at least 1.01",
         ),
     ],
-    ids=["key", "view", "forgery", "canaries", "mechanism"],
+    ids=["file", "key", "view", "forgery", "canaries", "mechanism"],
 )
 def test_each_promise_has_its_alarm(change: dict[str, Any], check: str, said: str) -> None:
     (alarm,) = replace(FINDINGS, **change).alarms

@@ -15,7 +15,10 @@ SUMMARY: dict[str, Any] = {
     "bytes": {"up_per_client_round": 999, "down_per_client_round": 1_500_000, "update_bytes_per_parameter": 8.04},
     "seconds": {"total": 9.0, "local": 2.0, "personal": 6.0, "evaluate": 0.01},
 }  # fmt: skip
-SPENT = {"epsilon_max": 1.234, "epsilon_budget": 4.0, "delta": 1e-5, "stopped": [], "preparation_covered": True}
+SPENT = {
+    "epsilon_max": 1.234, "epsilon_max_replace_one": 2.5, "epsilon_budget": 4.0, "delta": 1e-5, "stopped": [],
+    "preparation_covered": True,
+}  # fmt: skip
 LATE = {
     "names": ["x"], "accuracy": {"mean": 0.9}, "local_only": {"accuracy": {"mean": 0.8}}, "global_model": None,
     "global_fine_tuned": {"accuracy": {"mean": 0.7}},
@@ -66,6 +69,7 @@ def test_rounds_without_a_step_and_sites_left_out_are_counted_from_one(rows) -> 
 def test_what_was_spent_and_what_it_does_not_cover(rows) -> None:
     told = rows(privacy=SPENT)["differential privacy"]
     assert told.startswith("ε 1.23 of 4 at δ 1e-05")
+    assert "2.5 for a record that is replaced" in told
     assert "not covered" not in told
     stopped = SPENT | {"stopped": [{"site": "east"}], "preparation_covered": False}
     told = rows(privacy=stopped)["differential privacy"]

@@ -8,11 +8,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from secure_sapefl.config import Config, PublicFacts
+from secure_sapefl.config import Config
 from secure_sapefl.data import build
-from secure_sapefl.data.coins import Coins, canonical
-from secure_sapefl.data.public import about
-from secure_sapefl.data.streams import DataPurpose
 from secure_sapefl.data.table import Table
 from secure_sapefl.engine.assembly import federation_of
 from secure_sapefl.errors import BadInput
@@ -83,38 +80,6 @@ def test_about_a_fifth_is_for_testing() -> None:
     tested = sum(len(client.test) for client in clients) / 10_000
     assert tested == pytest.approx(0.2, abs=0.015)
     assert all(len(client.train) + len(client.test) == pytest.approx(2000, abs=200) for client in clients)
-
-
-def test_coins_are_fair_and_their_own() -> None:
-    coins = Coins.of(3, [bytes([k % 250, k // 250]) for k in range(4000)])
-    drawn = [coins.thrown(DataPurpose.SPLIT, 0), coins.thrown(DataPurpose.SPLIT, 1), coins.thrown(DataPurpose.SAMPLE)]
-    for thrown in drawn:
-        assert np.histogram(thrown, 10, (0, 1))[0] == pytest.approx(400, abs=90)
-    assert abs(np.corrcoef(drawn) - np.eye(3)).max() < 0.06
-    assert np.array_equal(drawn[0], coins.thrown(DataPurpose.SPLIT, 0))
-
-
-def test_equal_records_throw_coins_of_their_own() -> None:
-    one, *others = Coins.of(0, [b"twin"] * 50).thrown(DataPurpose.SPLIT, 0)
-    assert len({one, *others}) == 50
-    assert np.array_equal(Coins.of(0, [b"twin"] * 49).thrown(DataPurpose.SPLIT, 0), [one, *others[:-1]])
-
-
-def test_equal_values_are_equal_bytes() -> None:
-    here, there = np.array([[0.0, np.nan, 1.5]]), np.array([[-0.0, -np.nan, 1.5]], dtype=">f4")
-    assert canonical(here).tobytes() == canonical(there).tobytes()
-    assert canonical(np.array([[1]], ">i2")).tobytes() == canonical(np.array([[1]], "<i2")).tobytes()
-
-
-@pytest.mark.parametrize(("count", "said"), [(0, 1), (7, 7), (99, 99), (243, 240), (988, 990), (16_450, 16_000)])
-def test_a_simulated_owner_says_a_round_number(count: int, said: int) -> None:
-    assert about(count) == said
-
-
-def test_a_row_of_a_class_nobody_announced_is_refused(tmp_path: Path) -> None:
-    OWN.write(tmp_path)
-    with pytest.raises(BadInput, match="class '2' is not on the public list of the study: 0, 1"):
-        federation_of(OWN.config(tmp_path, PublicFacts(classes=("0", "1"))))
 
 
 def test_a_folder_whose_segments_are_counted_as_it_is_read_is_refused(tmp_path: Path) -> None:

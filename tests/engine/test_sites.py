@@ -7,7 +7,8 @@ import pytest
 import torch
 
 from secure_sapefl import Config
-from secure_sapefl.algorithms.base import Contribution, Peers
+from secure_sapefl.algorithms.base import Contribution
+from secure_sapefl.algorithms.group import Peers
 from secure_sapefl.data import ClientData, Federation, Rows
 from secure_sapefl.engine.assembly import assemble
 from secure_sapefl.engine.sites import Sites

@@ -23,8 +23,10 @@ from secure_sapefl.data.split import split_rows
 from secure_sapefl.data.streams import DataPurpose, stream
 from secure_sapefl.data.table import Table, Units
 from secure_sapefl.engine.assembly import assemble, federation_of
+from secure_sapefl.engine.events import AggregateOpened, RunEvent
 from secure_sapefl.engine.simulator import Simulation
-from secure_sapefl.models import Model, build_model
+from secure_sapefl.models.base import Model
+from secure_sapefl.models.stacked import build_model
 from secure_sapefl.privacy.errors import PrivacyWarning
 from secure_sapefl.privacy.per_record import clipped_sum
 from secure_sapefl.training.objective import Batch, LocalLoss
@@ -95,12 +97,16 @@ def told_apart(folder: Path) -> float:
 
 def moved(config: Config, federation: Federation, model: Model, sides: list[Rows]) -> float:
     """How far one round went where the two training sets' clipped gradients differ. Each seed draws its own noise."""
-    simulation = Simulation(assemble(config, federation))
-    start = simulation._theta_global.clone()
-    with simulation.protection.protector() as protector:
-        simulation._round(0, protector)
+    assembly, opened = assemble(config, federation), []
+
+    def watch(event: RunEvent) -> None:
+        if isinstance(event, AggregateOpened):
+            opened.append(event.theta_global)
+
+    Simulation(assembly).run(observers=[watch])
+    start, (end,) = assembly.sites.theta_initial, opened
     first, second = (pull(model, start, rows) for rows in sides)
-    return float((start - simulation._theta_global) @ (second - first) / (second - first).norm())
+    return float((start - end) @ (second - first) / (second - first).norm())
 
 
 def pull(model: Model, theta: Tensor, rows: Rows) -> Tensor:
