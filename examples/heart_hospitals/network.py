@@ -66,7 +66,10 @@ def require_short(folder: Path) -> None:
 
 
 def write_records(folder: Path) -> None:
-    """A CSV file a hospital, as its database would export it: within the study's ranges, empty where unrecorded."""
+    """A CSV file a hospital, as its database would export it: within the study's ranges, empty where unrecorded.
+
+    With all digits: which side of the split a record falls on follows from its exact values.
+    """
     found = load_table("heart", seed=0, data_dir=None, options={}, label=None, group=None, progress=no_progress)
     assert found.group is not None
     values = np.clip(found.X, [r.low for r in PUBLIC.values()], [r.high for r in PUBLIC.values()])
@@ -77,7 +80,7 @@ def write_records(folder: Path) -> None:
             lines = csv.writer(file, lineterminator="\n")
             lines.writerow((*PUBLIC, "disease"))
             for row, y in zip(values[mine], found.y[mine], strict=True):
-                lines.writerow((*("" if np.isnan(v) else f"{v:g}" for v in row), found.class_names[y]))
+                lines.writerow((*("" if np.isnan(v) else f"{v:.17g}" for v in row), found.class_names[y]))
 
 
 def run_script(folder: Path, draft: Path, records: Path, transcript: Path) -> None:

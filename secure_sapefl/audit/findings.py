@@ -49,10 +49,10 @@ class PartyFindings:
 class EmpiricalEpsilon:
     lower: LowerBound
     claimed: float | None  # by the ledgers; None in a run without differential privacy
-    replaced: float | None  # the same for a record that is replaced
     delta: float
     mechanisms: tuple[MechanismAudit, ...]
-    moved: Moved | None  # by one row of the file; None in a run without differential privacy
+    replaced: float | None = None  # what is claimed for a record that is replaced
+    moved: Moved | None = None  # by one row of the file; None in a run without differential privacy
 
     def to_json(self) -> dict[str, Any]:
         return {

@@ -54,7 +54,7 @@ class LearnedScale:
         recorded = np.asarray(~np.isnan(train).all(axis=0))
         middle = np.zeros(train.shape[1])
         middle[recorded] = np.nanquantile(train[:, recorded], 0.5, axis=0, method="lower")
-        filled = np.where(np.isnan(train), middle, train)
+        filled = np.where(np.isnan(train), middle, train) if len(train) else middle[None]
         mean, deviation = filled.mean(axis=0), filled.std(axis=0)
         deviation[deviation < 1e-6 * np.maximum(1.0, np.abs(mean))] = 1.0
         return cls(recorded, middle, mean, deviation)

@@ -78,9 +78,9 @@ def document(curves: Curves) -> Document:
     request = curves.request
     first = request.contenders[0]
     by_pair = {(request.task.label, f"{name} {epsilon}"): row for (name, epsilon), row in curves.results.items()}
-    federation = federation_for(request.cell(first, OFF, request.setting.base.seed))
-    sizes = [len(client.train) for client in federation.clients]
     finite = [epsilon for epsilon in request.epsilons if epsilon != OFF]
+    private = request.cell(first, min(finite, default=OFF), request.setting.base.seed)
+    sizes = federation_for(private).declared
     division = dict.fromkeys(  # variants of a method may spend alike
         sheet
         for contender in request.contenders
@@ -102,7 +102,7 @@ def document(curves: Curves) -> Document:
             *_too_small(sizes, request.setting.base.batch_size),
         ),
         records=tuple(_record(curves, c, epsilon) for c in request.contenders for epsilon in request.epsilons),
-        extra={"delta": request.delta, "rows_per_client": sizes},
+        extra={"delta": request.delta, "rows_per_client": list(sizes)},
     )
 
 

@@ -95,7 +95,7 @@ class PrivateSite:
         """All of a round's releases, charged before the first is begun; or `BudgetExhausted`, and none is."""
         if self.too_small:
             raise BudgetExhausted(
-                f"Site {self.name!r} sits out: its {self.rows} rows are fewer than a batch of "
+                f"Site {self.name!r} sits out: the {self.rows} rows it declares are fewer than a batch of "
                 f"{self._terms.batch_size}. Choose a smaller --batch-size."
             )
         events = self.events(round_index)
