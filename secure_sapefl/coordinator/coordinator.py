@@ -247,7 +247,7 @@ class Coordinator:
         for site in current.too_light:
             self.server.refuse(site, "its score is next to nothing beside the others'; no site would use the sum.")
         if len(contributors) >= least:
-            outcome = self.server.close_round()
+            outcome = self.server.close_round(least)
         else:
             outcome = self.server.skip_round(f"{len(contributors)} sites sent an update, the study asks for {least}.")
         if current.left_out:

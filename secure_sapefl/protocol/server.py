@@ -115,10 +115,18 @@ class Server:
     def refuse(self, site: SiteId, reason: str) -> None:
         self._refusals.append(Refusal(site, reason))
 
-    def close_round(self) -> RoundOutcome:
-        """Finish the sum. Personal models that came with it are what peers get from the next round on."""
+    def close_round(self, least: int = 1) -> RoundOutcome:
+        """Finish the sum. Personal models that came with it are what peers get from the next round on.
+
+        Uploads with a score of 0 are in no sum. One of fewer than ``least`` would show them to each other, and is not
+        made; the models go on all the same.
+        """
         self._models.update(self._arrived)
-        total = self._adder.finish() if self._contributors and not self._study.relay_only else None
+        counted = len(self._adder.weights)
+        if 0 < counted < least:
+            self.refuse("server", f"{counted} sites sent a score above 0, the study asks for {least} in a sum.")
+        made = self._contributors and not self._study.relay_only and (counted >= least or not counted)
+        total = self._adder.finish() if made else None
         return RoundOutcome(
             round_index=self._round,
             aggregate=None if total is None else total.to_bytes(),

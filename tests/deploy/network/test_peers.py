@@ -86,6 +86,21 @@ def test_a_study_goes_on_when_no_score_could_be_sent(world: World) -> None:
     assert all(agent.over and agent.halted is None for agent in deployed.agents.values())
 
 
+def test_no_sum_is_made_of_fewer_with_a_score_than_the_study_asks_for(world: World) -> None:
+    """Four send, two of them without a score: the sum would be over two, and the study says three."""
+    deployed = world(rounds=2, min_cohort=3)
+    deployed.start_server()
+    for name, least in zip(deployed.file.sites, (4, 4, 1, 1), strict=True):
+        deployed.start_agent(name, min_peers=least)
+    deployed.run()
+    for index in range(2):
+        outcome = deployed.state.outcome(index)
+        assert (outcome.aggregate, outcome.weights) == (None, ())
+        assert "2 sites sent a score above 0" in outcome.refusals[-1].reason
+    assert set(deployed.state.models.rounds.values()) == {1}
+    assert all(agent.over for agent in deployed.agents.values())
+
+
 def test_models_beyond_the_draw_are_refused_and_entered_in_the_ledger(world: World) -> None:
     deployed = running(world, peers_per_client=2)
     letter = letter_to(deployed, "north")
