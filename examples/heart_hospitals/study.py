@@ -33,7 +33,9 @@ class Contender:
         return TITLES[self.method] if self == ALONE else f"{TITLES[self.method]}, ε = {budget(self.epsilon)}"
 
     def changes(self) -> dict[str, object]:
-        private = {} if math.isfinite(self.epsilon) else {"dp_epsilon": None, "dp_delta": None}
+        private: dict[str, object] = (
+            {} if math.isfinite(self.epsilon) else {"dp_epsilon": None, "dp_delta": None, "dp_public": {}}
+        )
         return {"method": self.method, "dp_epsilon": self.epsilon} | private
 
 

@@ -84,7 +84,7 @@ def assemble(config: Config, federation: Federation | None = None) -> Assembly:
         "clients": len(training.clients) + config.late_clients,
         "options": options.model_dump(mode="json", exclude_none=True),
         "data_options": data_options_of(config),
-        "dp_public": everybody.public,
+        "dp_public": everybody.public or config.dp_public,
     }
     blueprint = Blueprint.of(
         config.model_copy(update=resolved),

@@ -89,13 +89,13 @@ def privacy_for(blueprint: Blueprint, sites: Sites, *, learned: bool) -> Privacy
 
 
 def public_facts_of(config: Config) -> PublicFacts | None:
-    """In a private study, what it says of its data aloud."""
-    return None if config.dp_epsilon is None else config.dp_public or PublicFacts()
+    """What a private study says of its data aloud. One without a budget that says something is divided like it."""
+    return config.dp_public if config.dp_epsilon is None else config.dp_public or PublicFacts()
 
 
 def with_public_facts(federation: Federation, config: Config) -> Federation:
     """The federation with what its sites declare; with nothing where the study is not private."""
-    facts = public_facts_of(config)
+    facts = None if config.dp_epsilon is None else public_facts_of(config)
     known = None if facts is None else completed(federation.public or facts, federation.clients)
     return replace(federation, public=known)
 

@@ -33,9 +33,12 @@ class Request:
         return self.setting.cell(self.task_at(epsilon), contender, seed)
 
     def task_at(self, epsilon: float) -> Task:
-        """Rows are prepared alike at every budget, ∞ included: as a private study prepares them."""
+        """Rows are divided and prepared alike at every budget, ∞ included: as a private study does it."""
         privacy = {} if epsilon == OFF else {"dp_epsilon": epsilon, "dp_delta": self.delta}
-        prepared = {"data_options": {**private_options(self.task.dataset), **self.setting.base.data_options}}
+        prepared = {
+            "dp_public": self.setting.base.dp_public or {},
+            "data_options": {**private_options(self.task.dataset), **self.setting.base.data_options},
+        }
         return Task(dataset=self.task.dataset, changes={**self.task.changes, **prepared, **privacy})
 
     def check(self) -> None:

@@ -9,7 +9,7 @@ from secure_sapefl import __version__
 from secure_sapefl.cli import app as cli
 from secure_sapefl.errors import BadInput, OutputFailed
 
-HEAVY = {"torch", "tenseal", "opacus", "flwr", "matplotlib", "sklearn", "scipy", "pydantic"}
+HEAVY = {"torch", "tenseal", "opacus", "flwr", "matplotlib", "sklearn", "scipy"}
 
 
 def module(*arguments: str) -> "subprocess.CompletedProcess[str]":

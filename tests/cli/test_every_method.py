@@ -170,7 +170,7 @@ def test_the_report_says_what_the_run_was(shown: Shown) -> None:
     assert "Sites that joined late" in text
     assert not re.search(r"\bnan\b|\bNone\b", text)
     assert ("trains no global model" in text) != shown.has_global_model
-    assert ("One site's update" in text) == shown.has_global_model
+    assert ("A site's update" in text) == shown.has_global_model
 
 
 def test_the_model_card_says_what_there_is(shown: Shown) -> None:

@@ -46,5 +46,5 @@ def test_bad_budgets_are_sentences_with_exit_code_2(cli: Cli, options: tuple[str
 def test_a_careless_delta_is_a_sentence_that_names_n(cli: Cli) -> None:
     code, _, err = cli(*SIMULATE, "--dp-epsilon", "4", "--dp-delta", "0.1", "--method", "fedavg")
     assert code == 0
-    assert "secure-sapefl: delta = 0.1 is not below 1 / n at 2 of 2 sites, which have up to n = 24 records" in err
+    assert "secure-sapefl: delta = 0.1 is not below 1 / n at 2 of 2 sites, which have up to n = 28 records" in err
     assert "PrivacyWarning" not in err

@@ -189,7 +189,7 @@ def test_hidden_scores_are_told_as_such(make_study: MakeStudy, policy: Policy) -
         return score.server, share.says, data_protection_note(terms)
 
     (read, share, note), (unread, bounded, other) = told("open"), told("hidden")
-    assert read == "reads it"
+    assert read == "reads it, one number a round"
     assert "cannot read it" in unread
     assert "hidden" in bounded
     assert "hidden" not in share

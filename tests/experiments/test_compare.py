@@ -31,7 +31,7 @@ def test_a_tuned_comparison_for_real(tiny: Callable[..., Setting], runner: Runne
     assert first == again
 
 
-def test_standings_are_of_one_task_and_one_metric(
+def test_placements_are_of_one_task_and_one_metric(
     tiny: Callable[..., Setting], result: Callable[..., CellResult]
 ) -> None:
     contenders = (Contender(method="fedavg"), Contender(method="sapefl"))
@@ -41,8 +41,8 @@ def test_standings_are_of_one_task_and_one_metric(
         ("synthetic", "sapefl"): (result(0.6, 0.8, auc=(0.2, 0.4)),),
     }
     comparison = Comparison(request=request, results=results, choices={})
-    assert {label: one.rank for label, one in comparison.standings(SYNTHETIC, "accuracy").items()} == {
+    assert {label: one.rank for label, one in comparison.placements(SYNTHETIC, "accuracy").items()} == {
         "fedavg": 2,
         "sapefl": 1,
     }
-    assert comparison.standings(SYNTHETIC, "auc")["fedavg"].estimate.mean == 0.9
+    assert comparison.placements(SYNTHETIC, "auc")["fedavg"].estimate.mean == 0.9
