@@ -18,7 +18,6 @@ NOT_MIRRORED: tuple[str, ...] = (  # rooms whose tests do not stand under their 
     "secure_sapefl/storage",
     "secure_sapefl/study",
     "secure_sapefl/transport",
-    "crypto/sapefl_crypto/joint",
 )
 OWN = {"self", "cls", "other"}  # `other` of the same class
 NOT_PRIVATE = {"_exit", "_replace", "_asdict", "_fields"}  # public names of Python's own that begin so

@@ -2,15 +2,11 @@
 
 from dataclasses import replace
 
-import numpy as np
 import pytest
 
-from sapefl_crypto import AggregateRejected, FrameRejected, KeyRejected, ValueRejected
-from sapefl_crypto.joint.aggregate import JointAggregate, JointClaim
+from sapefl_crypto import FrameRejected
 from sapefl_crypto.joint.aggregator import JointAggregator
-from sapefl_crypto.joint.certificate import Certificate
 from sapefl_crypto.joint.frames import parse_frame, read_manifest, signed_part
-from sapefl_crypto.joint.round_key import RoundKey
 
 
 @pytest.fixture
@@ -78,67 +74,3 @@ def test_a_sender_counts_once(cohort) -> None:
     aggregator.add(cohort.uploads["a"].frame)
     with pytest.raises(FrameRejected, match="counts once"):
         aggregator.add(cohort.uploads["a"].frame)
-
-
-def test_a_key_encrypts_once_and_an_erased_one_never(make_cohort, vectors) -> None:
-    cohort = make_cohort(4)
-    key = RoundKey(cohort.about, sender="a", members=cohort.member_keys)
-    cohort.sign("a", key, vectors[0], 0.5)
-    with pytest.raises(KeyRejected, match="its one vector"):
-        cohort.sign("a", key, vectors[1], 0.5)
-    other = RoundKey(cohort.about, sender="a", members=cohort.member_keys)
-    masks = other._masks  # a thief's view: a key gives its masks to nobody
-    other.erase()
-    assert not masks.any()
-    with pytest.raises(KeyRejected, match="erased"):
-        cohort.sign("a", other, vectors[0], 0.5)
-
-
-def test_what_does_not_fit_is_refused_before_the_key_is_spent(make_cohort, vectors) -> None:
-    cohort = make_cohort(4)
-    key = RoundKey(cohort.about, sender="a", members=cohort.member_keys)
-    for vector, score in (
-        (vectors[0][:50], 0.5),
-        (vectors[0] * 1e4, 0.5),
-        (vectors[0] * np.nan, 0.5),
-        (vectors[0], 1.5),
-    ):
-        with pytest.raises(ValueRejected):
-            cohort.sign("a", key, vector, score)
-    with pytest.raises(ValueRejected, match="'a''s"):
-        cohort.sign("b", key, vectors[0], 0.5)
-    cohort.sign("a", key, vectors[0], 0.5)
-
-
-def test_shares_go_to_the_whole_committee_and_nobody_else(make_cohort) -> None:
-    cohort = make_cohort(4, members=3)
-    for members in (cohort.member_keys | {"d": bytes(32)}, {"a": cohort.member_keys["a"]}):
-        with pytest.raises(ValueRejected, match="each of a, b, c"):
-            RoundKey(cohort.about, sender="a", members=members)
-
-
-def test_aggregates_claims_and_certificates_travel(cohort) -> None:
-    aggregate = cohort.aggregate()
-    assert JointAggregate.from_bytes(aggregate.to_bytes()) == aggregate
-    assert JointClaim.from_bytes(aggregate.claimed.to_bytes()) == aggregate.claimed
-    certificate = cohort.certify(aggregate)
-    assert Certificate.from_bytes(certificate.to_bytes()) == certificate
-
-
-def test_damaged_messages_of_the_server_are_refused(cohort) -> None:
-    aggregate = cohort.aggregate()
-    certificate = cohort.certify(aggregate)
-    for parse, data in (
-        (JointAggregate.from_bytes, aggregate.to_bytes()),
-        (JointClaim.from_bytes, aggregate.claimed.to_bytes()),
-        (Certificate.from_bytes, certificate.to_bytes()),
-    ):
-        for kept in (*range(0, min(len(data), 400), 7), len(data) - 1):
-            with pytest.raises(AggregateRejected):
-                parse(data[:kept])
-        with pytest.raises(AggregateRejected):
-            parse(data + b"x")
-    damaged = bytearray(aggregate.to_bytes())
-    damaged[5000] ^= 1
-    with pytest.raises(AggregateRejected, match="damaged"):
-        JointAggregate.from_bytes(bytes(damaged))

@@ -115,19 +115,6 @@ def test_a_dealer_who_spoils_one_share_is_named_beside_the_member_it_blames(
     assert opened.mean is not None
 
 
-def test_a_replayed_foreign_or_unreadable_answer_is_left_out_and_reported(cohort, make_cohort, vectors) -> None:
-    aggregate, certificate, answers = round_of(cohort, vectors)
-    later = make_cohort(SITES, threshold=THRESHOLD, round_index=4)
-    _, _, later_answers = round_of(later, vectors)
-    good = [answers[name] for name in "abcd"]
-    altered = answers["e"][:-70] + bytes(6) + answers["e"][-64:]
-    opened = cohort.open(aggregate, certificate, [*good, later_answers["e"], altered, b"nonsense"])
-    assert opened.mean is not None
-    assert [("another round" in said, "does not hold" in said, "version 1" in said) for said in opened.complaints] == [
-        (True, False, False), (False, True, False), (False, False, True),
-    ]  # fmt: skip
-
-
 def test_what_an_answer_says_of_a_dealers_share_is_hidden_by_a_one_time_pad(cohort, vectors) -> None:
     """Two masks that differ by d give combinations that differ by d: every value is as likely as any other."""
     cohort.send(vectors[:SITES], SCORES)

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from sapefl_crypto.joint.field import PRIME, uniform
-from sapefl_crypto.joint.reed_solomon import wrong_points
 from sapefl_crypto.joint.shamir import DealtShares, consistent, lagrange, read_share, value_at
 from sapefl_crypto.secret import Secret
 
@@ -67,18 +66,3 @@ def test_erased_shares_are_gone() -> None:
 def test_lagrange_by_hand() -> None:
     """Through 1 and 2 a line has at 0 the value 2·P(1) - P(2)."""
     assert lagrange([1, 2], 0) == [2, PRIME - 1]
-
-
-@pytest.mark.parametrize(("members", "threshold"), [(5, 3), (7, 5), (15, 10), (31, 21)])
-def test_wrong_values_are_found_as_far_as_they_can_be(members: int, threshold: int) -> None:
-    shares, rng = shares_of(SECRET, threshold, members), np.random.default_rng(threshold)
-    values = {point: int(share[0]) for point, share in shares.items()}
-    assert wrong_points(values, threshold) == frozenset()
-    most = (members - threshold) // 2
-    for errors in range(1, most + 1):
-        liars = frozenset(int(point) for point in rng.permutation(members)[:errors] + 1)
-        spoilt = {point: (value + int(point in liars) * (7 + point)) % PRIME for point, value in values.items()}
-        assert wrong_points(spoilt, threshold) == liars
-    liars = range(1, most + 2)
-    spoilt = {point: int(rng.integers(PRIME)) if point in liars else value for point, value in values.items()}
-    assert wrong_points(spoilt, threshold) is None

@@ -1,9 +1,11 @@
 """One joint round after the other: the mean comes out exactly, whatever the weights and whoever is missing."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
-from sapefl_crypto import quantise_score
+from sapefl_crypto import AggregateRejected, Claim, quantise_score
 
 
 def exact_mean(cohort, vectors, scores):
@@ -20,3 +22,20 @@ def test_the_mean_is_bit_for_bit_the_one_in_the_clear(make_cohort, sites, length
     vectors, scores = rng.normal(0, 0.02, (sites, length)).astype(np.float32), rng.uniform(0.3, 1, sites)
     cohort = make_cohort(sites, length=length)
     assert np.array_equal(cohort.run(vectors, scores), exact_mean(cohort, vectors, scores))
+
+
+SCORES = [0.5, 1.0, 0.7, 0.9, 0.8]
+
+
+@pytest.fixture
+def cohort(make_cohort, vectors):
+    cohort = make_cohort(5, members=4, threshold=3)
+    cohort.send(vectors[:5], SCORES)
+    return cohort
+
+
+def test_an_empty_claim_is_not_signed_and_says_unchanged(cohort) -> None:
+    empty = replace(cohort.aggregate(), claimed=replace(cohort.aggregate().claimed, claim=Claim()), payload=b"")
+    with pytest.raises(AggregateRejected, match="needs no committee"):
+        cohort.members["a"].endorse(empty.claimed)
+    assert cohort.open(empty, None, []).mean is None
