@@ -185,6 +185,8 @@ def knock(study: Any, site: str, address: str, ca: Path) -> dict[str, int]:
             said[name] = 200
         except httpx.HTTPStatusError as error:
             said[name] = error.response.status_code
+    control.close()
+    runtime.close()
     return said
 
 
