@@ -19,7 +19,9 @@ from secure_sapefl.data.load import load_table
 from secure_sapefl.engine.assembly import assemble
 from secure_sapefl.engine.simulator import Simulation
 from secure_sapefl.site.data import federation, load_site
+from secure_sapefl.site.release import release_from_site
 from secure_sapefl.site.state import SiteState
+from secure_sapefl.study.terms import StudyTerms
 
 ROUNDS = 3
 
@@ -55,7 +57,8 @@ def schema() -> dict[str, Any]:
 
 @pytest.mark.slow
 @pytest.mark.skipif("SAPEFL_DATA" not in os.environ, reason="heart: set SAPEFL_DATA to a folder that holds it")
-def test_four_hospitals_end_where_the_simulator_ends(deploy: Callable[..., Any], tmp_path: Path) -> None:
+@pytest.mark.parametrize("scores", ["open", "hidden"])
+def test_four_hospitals_end_where_the_simulator_ends(deploy: Callable[..., Any], tmp_path: Path, scores: str) -> None:
     files = hospitals(tmp_path)
     study = deploy(
         files,
@@ -63,6 +66,8 @@ def test_four_hospitals_end_where_the_simulator_ends(deploy: Callable[..., Any],
         local_epochs=2,
         largest_site=242,
         min_cohort=3,
+        round_deadline=3600.0,  # numbers are compared here: whoever is left out of a round changes them
+        scores=scores,
         privacy={"epsilon": 8.0, "delta": 1e-4, "noise": "repeatable"},
         data=schema(),
     )
@@ -70,6 +75,7 @@ def test_four_hospitals_end_where_the_simulator_ends(deploy: Callable[..., Any],
     study.wait_to_finish()
     status = study.status()
     assert status["closed"] == ROUNDS
+    assert [closed["left_out"] for closed in status["history"]] == [[]] * ROUNDS
     assert all(site["absorbed"] == ROUNDS for site in status["sites"])
 
     simulation = Simulation(
@@ -92,3 +98,6 @@ def test_four_hospitals_end_where_the_simulator_ends(deploy: Callable[..., Any],
         assert len(load_site(files[site], study.file, site).train) > 0
     print(f"largest difference of any weight to the simulator: {worst:.2e}")
     assert worst < 1e-4
+    published = release_from_site(home, StudyTerms.of(study.file), None, tmp_path / "model.npz")
+    assert float(np.abs(published.theta - state.theta_global.numpy()).max()) < 1e-4
+    assert [event.note for event in study.events(site, "published")] == ["1 of 4 releases"]
