@@ -59,15 +59,15 @@ def table(known: Mapping[str, int], results: Results) -> str:
     lines = []
     for part, tests in known.items():
         last = results.get(part)
-        told = "never run here" if last is None else "{result}, {commit}, {date}, {seconds} s".format(**last)
-        lines.append(f"{part:<{width}}  {tests:>3} tests  {told}")
+        result = "never run here" if last is None else "{result}, {commit}, {date}, {seconds} s".format(**last)
+        lines.append(f"{part:<{width}}  {tests:>3} tests  {result}")
     return "\n".join(lines)
 
 
 def this_commit() -> str:
     """With a star where files differ from it."""
-    told = ["git", "describe", "--always", "--abbrev=10", "--dirty=*", "--exclude=*"]
-    return subprocess.run(told, cwd=ROOT, text=True, capture_output=True, check=True).stdout.strip()  # noqa: S603 - git, as written above
+    command = ["git", "describe", "--always", "--abbrev=10", "--dirty=*", "--exclude=*"]
+    return subprocess.run(command, cwd=ROOT, text=True, capture_output=True, check=True).stdout.strip()  # noqa: S603 - git, as written above
 
 
 def main(arguments: Sequence[str]) -> int:

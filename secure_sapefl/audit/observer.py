@@ -107,11 +107,11 @@ def exchanges(passings: Sequence[Passing]) -> tuple[Exchange, ...]:
     turns = [tuple(turn) for _, turn in groupby(bulks, key=lambda bulk: bulk.upward)]
     return tuple(
         Exchange(
-            received=sum(bulk.size for bulk in told),
-            waited=answer[0].begun - told[-1].ended,
+            received=sum(bulk.size for bulk in news),
+            waited=answer[0].begun - news[-1].ended,
             sent=sum(bulk.size for bulk in answer),
         )
-        for told, answer in pairwise(turns)
+        for news, answer in pairwise(turns)
         if answer[0].upward
     )
 

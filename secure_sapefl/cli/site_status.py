@@ -30,7 +30,7 @@ def status(
     if output == "json":
         typer.echo(json.dumps(found))
         return
-    columns = ("study", "running", "rounds", "answered", "epsilon", "refused letters", "device", "state")
+    columns = ("study", "running", "rounds", "answered", "epsilon", "refused messages", "device", "state")
     print_table("", columns, map(_cells, found))
 
 

@@ -1,4 +1,4 @@
-"""The server's side of a deployed study, without a network: which letter a node gets next, and what its answer means.
+"""The server's side of a deployed study, without a network: which message a node gets next, and what its answer means.
 
 Nodes are whatever the transport numbers; sites are names on the roster. A node becomes a site's by an answer that the
 site signed, and by nothing else. Each site is sent the outcomes it lacks, then, if it is of the round's cohort, its
@@ -20,7 +20,7 @@ from typing import Any, Final
 from sapefl_crypto import Parameters
 from sapefl_crypto.errors import FrameRejected
 from sapefl_crypto.keys.identity import SiteIdentity
-from secure_sapefl.coordinator.standing import HERE, SILENT, UNHEARD, ClosedRound, Node, OpenRound, Standing
+from secure_sapefl.coordinator.progress import HERE, SILENT, UNHEARD, ClosedRound, Node, OpenRound, SiteProgress
 from secure_sapefl.coordinator.state import ServerState
 from secure_sapefl.coordinator.verdicts import Verdicts
 from secure_sapefl.protocol.adders import encrypted_adder
@@ -32,7 +32,7 @@ from secure_sapefl.study.file import StudyFile
 from secure_sapefl.transport.wire import ToServer, ToSite, read_to_server, write_to_site
 
 _log = logging.getLogger(__name__)
-_BUNDLE_BYTES: Final = 64 << 20  # outcomes in one letter, unless a single one is larger
+_BUNDLE_BYTES: Final = 64 << 20  # outcomes in one message, unless a single one is larger
 _LONGEST_PAUSE: Final = 15.0
 
 
@@ -47,9 +47,9 @@ class Coordinator:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._file, self._identity, self._state, self._clock = file, identity, state, clock
-        self.server = Server(study, partial(encrypted_adder, params, study), state.models, state.new_shelf)
+        self.server = Server(study, partial(encrypted_adder, params, study), state.models, state.new_models)
         self._nodes: dict[int, Node] = {}
-        self.sites = {site: Standing() for site in file.sites}
+        self.sites = {site: SiteProgress() for site in file.sites}
         self.verdicts = Verdicts(state.folder / "verdicts.json", file)
         self._open: OpenRound | None = None
         self._ended: float | None = None
@@ -66,24 +66,24 @@ class Coordinator:
         if self._ended is None:
             return False
         late = self._clock() > self._ended + self._file.round_deadline
-        return late or all(standing.released for standing in self.sites.values())
+        return late or all(progress.released for progress in self.sites.values())
 
-    # letters
+    # messages
 
     def forget_nodes(self) -> None:
         """The transport begins anew: nothing is on its way, and every node has to say again whose it is."""
         self._nodes.clear()
 
-    def next_letter(self, node: int) -> Parts | None:
+    def next_message(self, node: int) -> Parts | None:
         """What to send to a node now; None where there is nothing to say, or it has not answered yet."""
         at = self._nodes.setdefault(node, Node())
         if at.nonce is not None or self._clock() < at.rest_until:
             return None
-        letter = self._question() if at.site is None else self._letter_for(at.site)
-        if letter is None:
+        message = self._question() if at.site is None else self._message_for(at.site)
+        if message is None:
             return None
-        at.nonce, at.told = letter.nonce, letter.over
-        parts = write_to_site(letter, self._identity, self._file.wire_name)
+        at.nonce, at.end_announced = message.nonce, message.over
+        parts = write_to_site(message, self._identity, self._file.wire_name)
         if at.site is not None:
             self.sites[at.site].bytes_down += sum(map(len, parts))
         return parts
@@ -91,16 +91,16 @@ class Coordinator:
     def _question(self) -> ToSite:
         return ToSite(site=None, round_index=self.round_index, nonce=secrets.token_hex(16))
 
-    def _letter_for(self, site: SiteId) -> ToSite | None:
-        standing, invitation = self.sites[site], None
-        if standing.halted:
-            return self._question_to_halted(site, standing)
-        outcomes = self._missing(standing.absorbed)
-        up_to_date = standing.absorbed + len(outcomes) == self.round_index
-        over = self._ended is not None and up_to_date and not standing.released
+    def _message_for(self, site: SiteId) -> ToSite | None:
+        progress, invitation = self.sites[site], None
+        if progress.halted:
+            return self._question_to_halted(site, progress)
+        outcomes = self._missing(progress.absorbed)
+        up_to_date = progress.absorbed + len(outcomes) == self.round_index
+        over = self._ended is not None and up_to_date and not progress.released
         if self._open is not None and up_to_date and site in self._open.waiting:
             invitation = self.server.invitation(site)
-        elif over and standing.untrained:
+        elif over and progress.untrained:
             invitation = self.server.late_invitation(site, self.round_index)
         if not (outcomes or invitation or over):
             return None
@@ -113,14 +113,14 @@ class Coordinator:
             over=over,
         )
 
-    def _question_to_halted(self, site: SiteId, standing: Standing) -> ToSite | None:
+    def _question_to_halted(self, site: SiteId, progress: SiteProgress) -> ToSite | None:
         """Now and then, whether its owner has said to go on; until then it takes in nothing."""
-        if standing.heard is not None and self._clock() < standing.heard + _LONGEST_PAUSE:
+        if progress.heard is not None and self._clock() < progress.heard + _LONGEST_PAUSE:
             return None
         return ToSite(site=site, round_index=self.round_index, nonce=secrets.token_hex(16))
 
     def _missing(self, absorbed: int) -> tuple[RoundOutcome, ...]:
-        """The next outcomes a site lacks, as many as make a letter of bearable size."""
+        """The next outcomes a site lacks, as many as make a message of bearable size."""
         outcomes: list[RoundOutcome] = []
         for index in range(absorbed, self.round_index):
             outcome = self._state.outcome(index)
@@ -139,14 +139,16 @@ class Coordinator:
             self._pause(at, "no answer", node)
             return
         try:
-            letter = read_to_server(parts, self._file.keys_by_name, self._file.wire_name)
-            if letter.nonce != asked:
-                raise FrameRejected(f"Site {letter.site!r}: an answer to another question, perhaps a replay; left out.")
+            message = read_to_server(parts, self._file.keys_by_name, self._file.wire_name)
+            if message.nonce != asked:
+                raise FrameRejected(
+                    f"Site {message.site!r}: an answer to another question, perhaps a replay; left out."
+                )
         except FrameRejected as error:
             self._pause(at, str(error), node)
             return
-        at.site, at.failures = letter.site, 0
-        self._note(letter, sum(map(len, parts)), told=at.told)
+        at.site, at.failures = message.site, 0
+        self._note(message, sum(map(len, parts)), end_announced=at.end_announced)
         self.advance()
 
     def _pause(self, at: Node, reason: str, node: int) -> None:
@@ -157,29 +159,29 @@ class Coordinator:
         _log.warning(reason, extra={"node": node, "site": at.site, "round": self.round_index})
         at.site = None
 
-    def _note(self, letter: ToServer, size: int, *, told: bool) -> None:
-        standing = self.sites[letter.site]
-        standing.heard, standing.rejected = self._clock(), letter.rejected
-        standing.bytes_up += size
-        standing.absorbed, standing.untrained = min(letter.absorbed, self.round_index), letter.untrained
-        standing.halted = letter.halted
-        standing.released = told and standing.absorbed == self._file.rounds
-        if standing.answer in (UNHEARD, SILENT):
-            standing.answer = HERE
-        if self.verdicts.hear(letter):
+    def _note(self, message: ToServer, size: int, *, end_announced: bool) -> None:
+        progress = self.sites[message.site]
+        progress.heard, progress.rejected = self._clock(), message.rejected
+        progress.bytes_up += size
+        progress.absorbed, progress.untrained = min(message.absorbed, self.round_index), message.untrained
+        progress.halted = message.halted
+        progress.released = end_announced and progress.absorbed == self._file.rounds
+        if progress.answer in (UNHEARD, SILENT):
+            progress.answer = HERE
+        if self.verdicts.hear(message):
             self._leave_out_suspects()
-        if letter.halted:
-            standing.answer = f"halted: {letter.declined}"
+        if message.halted:
+            progress.answer = f"halted: {message.declined}"
             return
         current = self._open
-        if current is None or letter.round_index != current.index or letter.site not in current.waiting:
+        if current is None or message.round_index != current.index or message.site not in current.waiting:
             return
-        if letter.upload is not None:
-            accepted = self.server.accept(letter.upload)
-            self._answered(current, letter.site, "sent" if accepted else "sent something that was refused")
-        elif letter.declined is not None:
-            self.server.refuse(letter.site, letter.declined)
-            self._answered(current, letter.site, f"declined: {letter.declined}")
+        if message.upload is not None:
+            accepted = self.server.accept(message.upload)
+            self._answered(current, message.site, "sent" if accepted else "sent something that was refused")
+        elif message.declined is not None:
+            self.server.refuse(message.site, message.declined)
+            self._answered(current, message.site, f"declined: {message.declined}")
 
     def _answered(self, current: OpenRound, site: SiteId, how: str) -> None:
         current.answered.add(site)

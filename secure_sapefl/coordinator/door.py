@@ -34,7 +34,7 @@ class Door:
         """`FrameRejected` for whatever is none of the three questions, or comes from an old session."""
         head = _head(request)
         if head.get("ask") == BEGIN:
-            return _told(self._begin())
+            return _reply(self._begin())
         if head.get("session") != self._session or not self._session:
             raise FrameRejected("A relay spoke in a session that is not the newest; it has to begin anew.")
         if head.get("ask") == NEXT:
@@ -55,18 +55,18 @@ class Door:
         for node in () if over else nodes:
             if self._nodes.get(node, len(self._nodes) >= _MOST_NODES):
                 continue
-            parts = self._coordinator.next_letter(node)
+            parts = self._coordinator.next_message(node)
             self._nodes[node] = parts is not None
             if parts is not None:
-                return _told({"over": False, "node": node}, parts)
-        return _told({"over": over, "node": None})
+                return _reply({"over": False, "node": node}, parts)
+        return _reply({"over": over, "node": None})
 
     def _came(self, node: object, parts: Parts | None) -> Parts:
         if type(node) is not int or not self._nodes.get(node):
             raise FrameRejected("A relay brought an answer from a node that was sent nothing.")
         self._nodes[node] = False
         self._coordinator.receive(node, parts)
-        return _told({})
+        return _reply({})
 
 
 def largest_answer(terms: StudyTerms) -> int:
@@ -92,5 +92,5 @@ def _nodes(named: object) -> list[int]:
     return named
 
 
-def _told(head: dict[str, Any], parts: Parts = ()) -> Parts:
+def _reply(head: dict[str, Any], parts: Parts = ()) -> Parts:
     return (json.dumps(head).encode(), *parts)

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from secure_sapefl.coordinator.standing import ClosedRound
+from secure_sapefl.coordinator.progress import ClosedRound
 from secure_sapefl.errors import BadInput
 from secure_sapefl.protocol.messages import RoundOutcome, SealedModel, SiteId
 from secure_sapefl.storage import lock
@@ -29,7 +29,7 @@ _OUTCOME: Final = "outcome"
 
 
 @dataclass(frozen=True, slots=True)
-class Shelf(MutableMapping[SiteId, SealedModel]):
+class SealedModels(MutableMapping[SiteId, SealedModel]):
     """Sealed models on disk, one at a time in memory. ``rounds`` says in which round each was made."""
 
     folder: Path
@@ -41,7 +41,7 @@ class Shelf(MutableMapping[SiteId, SealedModel]):
 
     def __setitem__(self, site: SiteId, model: SealedModel) -> None:
         path = self.path(site, model.round_index)
-        if not path.exists():  # a round's shelf has written it already when the study's takes it over
+        if not path.exists():  # already written when it came, before its round closed
             make_private_folder(path.parent)
             write_private(path, model.blob)
         self.rounds[site] = model.round_index
@@ -67,7 +67,7 @@ class ServerState:
         self.folder, self._study = folder, study
         self._lock = Lock(_lock_path(folder), f"The study in {folder}", "Stop that one first.")
         self.closed, self.history, made = self._load()
-        self.models = Shelf(folder, made)
+        self.models = SealedModels(folder, made)
 
     def __enter__(self) -> "ServerState":
         return self
@@ -75,10 +75,10 @@ class ServerState:
     def __exit__(self, *_: object) -> None:
         self._lock.close()
 
-    def new_shelf(self, round_index: int) -> Shelf:
+    def new_models(self, round_index: int) -> SealedModels:
         """For the models of an open round; what a crash left of an earlier attempt goes."""
         shutil.rmtree(_round_folder(self.folder, round_index), ignore_errors=True)
-        return Shelf(self.folder)
+        return SealedModels(self.folder)
 
     def close_round(self, outcome: RoundOutcome, how: ClosedRound) -> None:
         """The outcome is there to stay, and with it the models that came; older ones of the same sites go."""

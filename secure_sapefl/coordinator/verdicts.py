@@ -61,36 +61,36 @@ class Verdicts:
         if not self.suspects:
             self._sums = {index: one for index, one in self._sums.items() if one.held is None}
 
-    def hear(self, letter: ToServer) -> bool:
+    def hear(self, message: ToServer) -> bool:
         """Take in what a site says of sums; whether one is newly known to be wrong."""
-        reported = self._reported(letter)
+        reported = self._reported(message)
         found_wrong = False
         for index, one in self._sums.items():
-            if one.held is not None or letter.site not in one.senders:
+            if one.held is not None or message.site not in one.senders:
                 continue
             if index in reported:
-                one.reports[letter.site] = reported[index]
-            elif index in letter.unjudged:
-                one.unjudged_by.add(letter.site)
-            elif letter.absorbed > index:
-                one.held_by.add(letter.site)
+                one.reports[message.site] = reported[index]
+            elif index in message.unjudged:
+                one.unjudged_by.add(message.site)
+            elif message.absorbed > index:
+                one.held_by.add(message.site)
             one.held = one.verdict()
             found_wrong |= one.held is False
             if one.held is not None:
                 self._settled(index, one)
         return found_wrong
 
-    def _reported(self, letter: ToServer) -> dict[int, bytes]:
+    def _reported(self, message: ToServer) -> dict[int, bytes]:
         """Sound reports of the site itself, on the very sums that went out."""
         found = {}
-        for content in letter.reports:
+        for content in message.reports:
             try:
                 report = read_report(content, self._file.keys_by_name, self._file.wire_name)
             except FrameRejected as error:
-                _log.warning(str(error), extra={"site": letter.site})
+                _log.warning(str(error), extra={"site": message.site})
                 continue
             about = self._sums.get(report.round_index)
-            if report.site == letter.site and about is not None and report.digest == about.digest:
+            if report.site == message.site and about is not None and report.digest == about.digest:
                 found[report.round_index] = content
         return found
 

@@ -35,15 +35,15 @@ def invitation_to(
 
 
 class Server:
-    """``models`` are the ones peers are given; ``new_shelf`` makes a place where those of an open round wait."""
+    """``models`` are the ones peers are given; ``new_models`` makes a place for those of an open round."""
 
     def __init__(
-        self, study: Study, new_adder: AdderFactory, models: Models, new_shelf: Callable[[int], Models] = lambda _: {}
+        self, study: Study, new_adder: AdderFactory, models: Models, new_models: Callable[[int], Models] = lambda _: {}
     ) -> None:
         self._study = study
         self._new_adder = new_adder
         self._models = models
-        self._new_shelf = new_shelf
+        self._new_models = new_models
         self._round = -1
         self._cohort: tuple[int, ...] = ()
 
@@ -65,7 +65,7 @@ class Server:
         self._adder = self._new_adder(round_index)
         self._contributors: list[SiteId] = []
         self._refusals: list[Refusal] = []
-        self._arrived = self._new_shelf(round_index)
+        self._arrived = self._new_models(round_index)
         return self._named(self._cohort)
 
     def invitation(self, site: SiteId) -> Invitation:

@@ -1,4 +1,4 @@
-"""The site's agent: reads letters of the study's coordinator, decides, records, answers.
+"""The site's agent: reads messages of the study's coordinator, decides, records, answers.
 
 Whatever leaves is first paid for in the privacy ledger, then kept on disk as it will leave, then entered in the site's
 ledger, and only then handed over. Killed at any point, an agent that starts again never sends a second release for a
@@ -16,10 +16,10 @@ from torch import Tensor
 from sapefl_crypto.errors import AggregateRejected, CryptoError, FrameRejected
 from sapefl_crypto.keys.identity import SiteIdentity
 from secure_sapefl.protocol.messages import Invitation, Refusal, RoundOutcome, RoundUpload
-from secure_sapefl.site.diary import Diary, LedgerWriter
 from secure_sapefl.site.invitations import late_not_as_drawn, not_as_drawn
 from secure_sapefl.site.rejections import Rejections
 from secure_sapefl.site.state import SiteState
+from secure_sapefl.site.study_ledger import LedgerWriter, StudyLedger
 from secure_sapefl.site.study_site import StudySite
 from secure_sapefl.storage.files import write_private
 from secure_sapefl.storage.parts import Parts, from_bytes, to_bytes
@@ -50,7 +50,7 @@ class Agent:
         sent_before: frozenset[int] = frozenset(),
     ) -> None:
         self._terms, self.site, self._identity = terms, site, identity
-        self._diary = Diary(ledger, study=terms.file.digest, site=site.name, sent_before=sent_before)
+        self._ledger = StudyLedger(ledger, study=terms.file.digest, site=site.name, sent_before=sent_before)
         self._state_path, self._upload_path = folder / "state.npz", folder / "upload"
         self._rejections = Rejections(terms.file, identity, folder, site.policy.max_rejected_sums)
         self.state = site.load_state(self._state_path)
@@ -58,16 +58,16 @@ class Agent:
     def answer(self, parts: Parts) -> Parts:
         """The only way in. `FrameRejected` for whatever the study's coordinator did not write to this site, now."""
         try:
-            letter = self._read(parts)
+            message = self._read(parts)
         except FrameRejected as error:
-            self._diary.refused_letter(str(error))
+            self._ledger.refused_message(str(error))
             raise
-        self._catch_up(letter.outcomes)
-        upload, declined = self._act(letter)
+        self._catch_up(message.outcomes)
+        upload, declined = self._act(message)
         reply = ToServer(
             site=self.site.name,
-            round_index=letter.round_index,
-            nonce=letter.nonce,
+            round_index=message.round_index,
+            nonce=message.nonce,
             absorbed=self.state.absorbed + 1,
             untrained=self.state.untrained,
             upload=upload,
@@ -80,28 +80,28 @@ class Agent:
         return write_to_server(reply, self._identity, self._terms.file.wire_name)
 
     def _read(self, parts: Parts) -> ToSite:
-        letter = read_to_site(parts, self._terms.file.coordinator_keys, self._terms.file.wire_name)
-        who = f"Round {letter.round_index}"
-        if letter.site not in (None, self.site.name):
-            raise FrameRejected(f"{who}: a letter to {letter.site!r} came to {self.site.name!r}.")
-        if letter.invitation is not None and letter.round_index < self.state.absorbed + 1:
+        message = read_to_site(parts, self._terms.file.coordinator_keys, self._terms.file.wire_name)
+        who = f"Round {message.round_index}"
+        if message.site not in (None, self.site.name):
+            raise FrameRejected(f"{who}: a message to {message.site!r} came to {self.site.name!r}.")
+        if message.invitation is not None and message.round_index < self.state.absorbed + 1:
             raise FrameRejected(f"{who}: an invitation to a round that is over; perhaps a replay.")
-        return letter
+        return message
 
-    def _act(self, letter: ToSite) -> tuple[RoundUpload | None, str | None]:
+    def _act(self, message: ToSite) -> tuple[RoundUpload | None, str | None]:
         """An upload, or why there is none. A halted site does nothing but say that it is."""
         halted = self.halted
         if halted is not None:
-            return None, halted if letter.invitation is None else self._decline(letter.round_index, halted)
-        if letter.over and self.state.absorbed + 1 == self._terms.file.rounds:
-            self._end(letter.invitation)
-        elif letter.invitation is not None:
-            return self._respond(letter.invitation)
+            return None, halted if message.invitation is None else self._decline(message.round_index, halted)
+        if message.over and self.state.absorbed + 1 == self._terms.file.rounds:
+            self._end(message.invitation)
+        elif message.invitation is not None:
+            return self._respond(message.invitation)
         return None, None
 
     @property
-    def refused_letters(self) -> int:
-        return self._diary.refused_letters
+    def refused_messages(self) -> int:
+        return self._ledger.refused_messages
 
     @property
     def epsilon(self) -> float | None:
@@ -124,12 +124,12 @@ class Agent:
             self._rejections.require_cause(outcome)
             theta = self.site.absorb(self.state, outcome, sent)
         except AggregateRejected as error:
-            self._diary.checked(outcome, error)
+            self._ledger.checked(outcome, error)
             self._rejections.add(outcome, error)
             _log.error("an aggregate was rejected: %s", error, extra={"round": index, "site": self.site.name})
             theta = self.state.theta_global
         else:
-            self._diary.checked(outcome)
+            self._ledger.checked(outcome)
         self._keep(replace(self.state, absorbed=index, theta_global=theta))
 
     @property
@@ -160,7 +160,7 @@ class Agent:
     def _objection(self, invitation: Invitation) -> str | None:
         """What is wrong with an invitation, although the coordinator signed it."""
         index = invitation.round_index
-        if index in self._diary.sent_rounds:
+        if index in self._ledger.sent_rounds:
             return f"round {index} was answered before, and the answer is not on disk any more."
         return not_as_drawn(self._terms, self.site.name, invitation)
 
@@ -181,7 +181,7 @@ class Agent:
         self._keep(replace(self.state, answered=index, own=own))
         for refusal in refusals:
             if refusal.site == self.site.name:
-                self._diary.withheld(index, refusal.reason)
+                self._ledger.withheld(index, refusal.reason)
         self._send(upload, again=False)
         return upload, None
 
@@ -199,16 +199,16 @@ class Agent:
     def _send(self, upload: RoundUpload, *, again: bool) -> None:
         """Enter the upload in the ledger. If this returns, it may leave."""
         note = "the same bytes again" if again else ""
-        self._diary.sent(upload.round_index, "round upload", upload_parts(upload), self.epsilon, note)
+        self._ledger.sent(upload.round_index, "round upload", upload_parts(upload), self.epsilon, note)
 
     def _decline_for_good(self, index: int, reason: str) -> str:
         """A refusal that came of the records is a release too, paid for as the upload would have been. Asked again, the
         site must not try its luck again on the same payment."""
-        self._diary.sent(index, "refusal", (reason.encode(),), self.epsilon)
+        self._ledger.sent(index, "refusal", (reason.encode(),), self.epsilon)
         return self._decline(index, reason)
 
     def _decline(self, index: int, reason: str) -> str:
-        self._diary.declined(index, reason)
+        self._ledger.declined(index, reason)
         return reason
 
     def _warn(self, index: int, refusals: Iterable[Refusal]) -> None:
@@ -237,7 +237,7 @@ class Agent:
             return self.site.late_start(self.state)
         own, refusals = self.site.join_late(self.state, invitation)
         self._warn(index, refusals)
-        self._diary.received(invitation, "for a round of its own after the last one, of which nothing leaves")
+        self._ledger.received(invitation, "for a round of its own after the last one, of which nothing leaves")
         return own
 
     # keeping

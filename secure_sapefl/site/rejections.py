@@ -23,7 +23,7 @@ from secure_sapefl.transport.reports import digest_of, read_report, write_report
 _LEFT_OUT: Final = "left out"
 _OWN_RULES: Final = ("minimum cohort", "effective cohort", "maximum share", "weight ratio", _LEFT_OUT)
 _TAGS: Final = "tags"
-_MOST_TOLD: Final = 32  # sums in one letter; the coordinator has heard of the earlier ones
+_MOST_REPORTED: Final = 32  # sums in one message; the coordinator has heard of the earlier ones
 
 
 class Rejections:
@@ -75,12 +75,12 @@ class Rejections:
     @property
     def reports(self) -> tuple[bytes, ...]:
         study = self._file.wire_name
-        wrong = self._judged.wrong[-_MOST_TOLD:]
+        wrong = self._judged.wrong[-_MOST_REPORTED:]
         return tuple(write_report(self._identity, study, one.round_index, one.digest) for one in wrong)
 
     @property
     def unjudged(self) -> tuple[int, ...]:
-        return self._judged.unjudged[-_MOST_TOLD:]
+        return self._judged.unjudged[-_MOST_REPORTED:]
 
 
 def _senders(outcome: RoundOutcome) -> tuple[SiteId, ...]:

@@ -57,14 +57,14 @@ class RunningSite:
     relay: Child
     path: Path
     device: str
-    last_letter: str | None = None
-    letters: int = 0
+    last_message: str | None = None
+    messages: int = 0
     _written: float = field(default=0.0)
 
     def answer(self, parts: Parts) -> Parts:
         answer = self.agent.answer(parts)
-        self.last_letter = datetime.now(UTC).isoformat(timespec="seconds")
-        self.letters += 1
+        self.last_message = datetime.now(UTC).isoformat(timespec="seconds")
+        self.messages += 1
         return answer
 
     def status(self, *, running: bool = True) -> dict[str, Any]:
@@ -79,9 +79,9 @@ class RunningSite:
             "halted": self.agent.halted,
             "over": self.agent.over,
             "epsilon": self.agent.epsilon,
-            "letters": self.letters,
-            "refused_letters": self.agent.refused_letters,
-            "last_letter": self.last_letter,
+            "letters": self.messages,
+            "refused_letters": self.agent.refused_messages,
+            "last_letter": self.last_message,
             "relay_restarts": self.relay.restarts,
             "device": self.device,
             "pid": os.getpid() if running else None,

@@ -132,12 +132,12 @@ def superlink_client(address: str, authority: str | None) -> httpx.AsyncClient:
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """The key is read first; then the process becomes the user it was told."""
-    told = _parser().parse_args(arguments)
+    """The key is read first; then the process becomes the user it was given."""
+    options = _parser().parse_args(arguments)
     config = uvicorn.Config(
-        Gate(superlink_client(told.superlink, told.authority)),
-        ssl_certfile=told.certificate,
-        ssl_keyfile=told.key,
+        Gate(superlink_client(options.superlink, options.authority)),
+        ssl_certfile=options.certificate,
+        ssl_keyfile=options.key,
         lifespan="off",
         ws="none",
         access_log=False,
@@ -149,9 +149,9 @@ def main(arguments: list[str] | None = None) -> None:
     config.load()
     if config.ssl is not None:
         config.ssl.minimum_version = ssl.TLSVersion.TLSv1_3
-    if told.user is not None:
-        _become(told.user, told.group)
-    uvicorn.Server(config).run(sockets=[socket.socket(fileno=told.listener)])
+    if options.user is not None:
+        _become(options.user, options.group)
+    uvicorn.Server(config).run(sockets=[socket.socket(fileno=options.listener)])
 
 
 def _become(user: int, group: int) -> None:

@@ -47,8 +47,8 @@ def site_metrics(status: Mapping[str, Any]) -> Gauges:
     values = {
         "sapefl_rounds": ("Rounds of the study.", status["rounds"]),
         "sapefl_site_absorbed_rounds": ("Outcomes this site has.", status["absorbed"]),
-        "sapefl_site_letters": ("Letters answered since the start.", status["letters"]),
-        "sapefl_site_refused_letters": ("Letters refused since the start.", status["refused_letters"]),
+        "sapefl_site_letters": ("Messages answered since the start.", status["letters"]),
+        "sapefl_site_refused_letters": ("Messages refused since the start.", status["refused_letters"]),
         "sapefl_site_relay_restarts": ("How often the relay was started again.", status["relay_restarts"]),
         "sapefl_site_halted": ("1 if this site takes part no more.", status["halted"] is not None),
     }

@@ -35,21 +35,21 @@ def token_of(client: RuntimeHttpClient, run: int, seconds: float = _PATIENCE_SEC
 
 
 def main(arguments: list[str] | None = None) -> None:
-    told = _parser().parse_args(arguments)
-    authority = None if told.authority is None else told.authority.read_bytes()
-    signing = SuperExecAuthHttpInterceptor(master_secret=told.secret.read_bytes(), protected_methods={_ACQUIRE})
+    options = _parser().parse_args(arguments)
+    authority = None if options.authority is None else options.authority.read_bytes()
+    signing = SuperExecAuthHttpInterceptor(master_secret=options.secret.read_bytes(), protected_methods={_ACQUIRE})
     client = RuntimeHttpClient.from_server_address(
-        server_address=told.superlink,
+        server_address=options.superlink,
         insecure=authority is None,
         root_certificates=authority,
         interceptors=[RuntimeVersionHttpInterceptor(component_name="SuperExec"), signing],
     )
-    token = token_of(client, told.run)
+    token = token_of(client, options.run)
     client.close()
     if token is None:
-        sys.exit(f"The SuperLink has no task of run {told.run}.")
-    line = ["--insecure"] if authority is None else ["--root-certificates", str(told.authority)]
-    sys.argv = ["flwr-serverapp", "--runtime-api-address", told.superlink, "--token", token, *line]
+        sys.exit(f"The SuperLink has no task of run {options.run}.")
+    line = ["--insecure"] if authority is None else ["--root-certificates", str(options.authority)]
+    sys.argv = ["flwr-serverapp", "--runtime-api-address", options.superlink, "--token", token, *line]
     flwr_serverapp()
 
 

@@ -44,12 +44,12 @@ def carry(grid: Grid, coordinator: CoordinatorSession) -> None:
 def _send(grid: Grid, coordinator: CoordinatorSession, on_the_way: dict[str, int]) -> None:
     nodes = list(grid.get_node_ids())
     while coordinator.at_once is None or len(on_the_way) < coordinator.at_once:
-        letter = coordinator.next_for(nodes)
-        if letter is None:
+        due = coordinator.next_for(nodes)
+        if due is None:
             return
-        message = Message(content_of(letter.parts), letter.node, MESSAGE_TYPE, ttl=coordinator.seconds)
+        message = Message(content_of(due.parts), due.node, MESSAGE_TYPE, ttl=coordinator.seconds)
         (message_id,) = grid.push_messages([message])
         if message_id:
-            on_the_way[message_id] = letter.node
+            on_the_way[message_id] = due.node
         else:
-            coordinator.came(letter.node, None)
+            coordinator.came(due.node, None)

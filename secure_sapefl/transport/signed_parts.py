@@ -41,11 +41,11 @@ def signed(head: dict[str, Any], pieces: list[bytes], identity: SiteIdentity, st
 def verified(
     parts: Parts, roster: Roster, study: str, kind: str, largest_head: int
 ) -> tuple[str, dict[str, Any], Parts]:
-    """Signer, head and pieces of a letter, every digest checked before anybody looks inside a piece."""
+    """Signer, head and pieces of a message, every digest checked before anybody looks inside a piece."""
     if not 1 <= len(parts) <= MOST_PARTS or not _ROUND.size <= len(parts[0]) <= largest_head:
         size = len(parts[0]) if parts else 0
         raise FrameRejected(
-            f"A letter, {kind}: {len(parts)} parts with a head of {size} bytes are no letter; leave it out."
+            f"A message, {kind}: {len(parts)} parts with a head of {size} bytes are no message; leave it out."
         )
     (index,) = _ROUND.unpack_from(parts[0])
     frame = verify_signer(roster, parts[0][_ROUND.size :], study=study, round_index=index, kind=kind)
@@ -54,7 +54,7 @@ def verified(
         _require_version(head.get("version", 1), frame.signer, index)
         if head["round"] != index or head["pieces"] != [hashlib.sha256(piece).hexdigest() for piece in parts[1:]]:
             raise FrameRejected(
-                f"Site {frame.signer!r}, round {index}: its pieces are not the ones it signed; leave the letter out."
+                f"Site {frame.signer!r}, round {index}: its pieces are not the ones it signed; leave the message out."
             )
     return frame.signer, head, parts[1:]
 
@@ -62,7 +62,7 @@ def verified(
 def _require_version(found: object, signer: str, index: int) -> None:
     if found != WIRE_VERSION:
         raise FrameRejected(
-            f"{signer!r}, round {index}: a letter of wire version {sentence(found, 20)}, this release speaks version "
+            f"{signer!r}, round {index}: a message of wire version {sentence(found, 20)}, this release speaks version "
             f"{WIRE_VERSION}. Install the same release of secure-sapefl at the coordinator and at every site."
         )
 
@@ -79,5 +79,5 @@ class Strict:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
         if isinstance(error, (ValueError, LookupError, TypeError, AttributeError, RuntimeError, StopIteration)):
             raise FrameRejected(
-                f"A letter of {self._size} bytes is malformed; use the same package version at both ends."
+                f"A message of {self._size} bytes is malformed; use the same package version at both ends."
             ) from None

@@ -81,9 +81,9 @@ class SuperLink:
             command += ["--authority", str(self._inner.ca)]
         return self._kept(command, "run.log", {SOCKET_VARIABLE: str(self._near.socket)})
 
-    def _kept(self, command: list[str], log: str, told: Mapping[str, str]) -> Child:
+    def _kept(self, command: list[str], log: str, environment: Mapping[str, str]) -> Child:
         user = self._near.user
-        return Child(command, self._near.path / "flower", self._own / log, told, user=user.uid, group=user.gid)
+        return Child(command, self._near.path / "flower", self._own / log, environment, user=user.uid, group=user.gid)
 
 
 def _inner_tls(near: RelayFolder) -> Tls:

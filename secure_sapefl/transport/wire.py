@@ -1,10 +1,10 @@
-"""What server and site write to each other: letters, signed, as parts a transport carries without reading.
+"""What server and site write to each other: messages, signed, as parts a transport carries without reading.
 
-A letter is one small signed head and, behind it, the large pieces it speaks of (ciphertexts, sealed models): see
+A message is one small signed head and, behind it, the large pieces it speaks of (ciphertexts, sealed models): see
 signed_parts.py. The transport sees parts of bytes; equal pieces for several sites stay equal bytes, which a transport
 may store once.
 
-The signature covers the study's digest, the round, the direction and, through the digests, every piece. A letter to a
+The signature covers the study's digest, the round, the direction and, through the digests, every piece. A message to a
 site names that site and a nonce; the answer repeats the nonce, so an old answer fits no later question. Words and names
 are made fit to be shown as they are read: nobody behind this file is given what another party merely typed.
 """
@@ -63,21 +63,21 @@ class ToServer:
     unjudged: tuple[int, ...] = ()  # rounds whose sums its own rules kept it from looking into
 
 
-def write_to_site(letter: ToSite, coordinator: SiteIdentity, study: str) -> Parts:
+def write_to_site(message: ToSite, coordinator: SiteIdentity, study: str) -> Parts:
     pieces: list[bytes] = []
     head = {
-        "site": letter.site,
-        "round": letter.round_index,
-        "nonce": letter.nonce,
-        "over": letter.over,
-        "outcomes": [_outcome_head(outcome, pieces) for outcome in letter.outcomes],
-        "invitation": None if letter.invitation is None else _invitation_head(letter.invitation, pieces),
+        "site": message.site,
+        "round": message.round_index,
+        "nonce": message.nonce,
+        "over": message.over,
+        "outcomes": [_outcome_head(outcome, pieces) for outcome in message.outcomes],
+        "invitation": None if message.invitation is None else _invitation_head(message.invitation, pieces),
     }
     return signed(head, pieces, coordinator, study, _TO_SITE)
 
 
 def read_to_site(parts: Parts, coordinator: SitePublicKeys, study: str) -> ToSite:
-    """The letter, if the study's coordinator wrote it for this study; else `FrameRejected`."""
+    """The message, if the study's coordinator wrote it for this study; else `FrameRejected`."""
     _, head, pieces = verified(parts, {coordinator.name: coordinator}, study, _TO_SITE, LARGEST)
     with_pieces = iter(pieces)
     with Strict(parts):
@@ -91,31 +91,31 @@ def read_to_site(parts: Parts, coordinator: SitePublicKeys, study: str) -> ToSit
         )
 
 
-def write_to_server(letter: ToServer, site: SiteIdentity, study: str) -> Parts:
+def write_to_server(message: ToServer, site: SiteIdentity, study: str) -> Parts:
     pieces: list[bytes] = []
     head = {
-        "site": letter.site,
-        "round": letter.round_index,
-        "nonce": letter.nonce,
-        "absorbed": letter.absorbed,
-        "untrained": letter.untrained,
-        "upload": None if letter.upload is None else _upload_head(letter.upload, pieces),
-        "declined": letter.declined,
-        "rejected": letter.rejected,
-        "halted": letter.halted,
-        "reports": [_text(report) for report in letter.reports],
-        "unjudged": list(letter.unjudged),
+        "site": message.site,
+        "round": message.round_index,
+        "nonce": message.nonce,
+        "absorbed": message.absorbed,
+        "untrained": message.untrained,
+        "upload": None if message.upload is None else _upload_head(message.upload, pieces),
+        "declined": message.declined,
+        "rejected": message.rejected,
+        "halted": message.halted,
+        "reports": [_text(report) for report in message.reports],
+        "unjudged": list(message.unjudged),
     }
     return signed(head, pieces, site, study, _TO_SERVER)
 
 
 def read_to_server(parts: Parts, roster: Roster, study: str) -> ToServer:
-    """The letter, if a site of the roster wrote it, under its own name, for this study; else `FrameRejected`."""
+    """The message, if a site of the roster wrote it, under its own name, for this study; else `FrameRejected`."""
     signer, head, pieces = verified(parts, roster, study, _TO_SERVER, _LARGEST_ANSWER)
     with Strict(parts):
         if head["site"] != signer:
             raise FrameRejected(
-                f"Site {signer!r}: signed a letter in the name of {sentence(head['site'], 60)!r}; leave it out."
+                f"Site {signer!r}: signed a message in the name of {sentence(head['site'], 60)!r}; leave it out."
             )
         return ToServer(
             site=signer,

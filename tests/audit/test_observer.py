@@ -103,7 +103,7 @@ def test_exchanges_by_hand() -> None:
     assert (second.received, second.sent, second.waited) == (70_000, 40_000, pytest.approx(0.5))
 
 
-def test_news_in_several_letters_is_one_exchange_and_what_nobody_answers_is_none() -> None:
+def test_news_in_several_messages_is_one_exchange_and_what_nobody_answers_is_none() -> None:
     line = [passing(0, False, BULK), passing(5, False, BULK), passing(7, True, BULK), passing(9, False, BULK)]
     assert exchanges(line) == (Exchange(received=2 * BULK, waited=2, sent=BULK),)
     assert exchanges([]) == ()

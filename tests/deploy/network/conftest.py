@@ -57,7 +57,7 @@ class Notes(list[SiteEvent]):
 
 @dataclass
 class World:
-    """One coordinator and its sites. ``post`` carries a letter to a site's agent and its answer back."""
+    """One coordinator and its sites. ``post`` carries a message to a site's agent and its answer back."""
 
     folder: Path
     file: StudyFile
@@ -108,16 +108,16 @@ class World:
             self.start_agent(name)
 
     def post(self, name: str, node: int) -> bool:
-        """One letter to a site and its answer back; False where the server had nothing to say."""
+        """One message to a site and its answer back; False where the server had nothing to say."""
         assert self.server is not None
-        parts = self.server.next_letter(node)
+        parts = self.server.next_message(node)
         if parts is None:
             return False
         self.server.receive(node, self.agents[name].answer(parts))
         return True
 
     def run(self, *absent: str, until: Callable[[Coordinator], bool] = lambda server: server.finished) -> None:
-        """Carry letters until the study is over; ``absent`` sites never answer."""
+        """Carry messages until the study is over; ``absent`` sites never answer."""
         assert self.server is not None
         for _ in range(200):
             if until(self.server):

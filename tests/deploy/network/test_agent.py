@@ -19,21 +19,21 @@ def upload_bytes(deployed: Any, answer: tuple[bytes, ...]) -> Any:
 
 
 def invite(deployed: Any, node: int = 0) -> tuple[bytes, ...]:
-    """The letter with the invitation of the open round to the first site."""
-    question = deployed.server.next_letter(node)
+    """The message with the invitation of the open round to the first site."""
+    question = deployed.server.next_message(node)
     deployed.server.receive(node, deployed.agents["north"].answer(question))
-    letter = deployed.server.next_letter(node)
-    assert letter is not None
-    return tuple(letter)
+    message = deployed.server.next_message(node)
+    assert message is not None
+    return tuple(message)
 
 
 def test_the_same_invitation_twice_gives_the_very_same_upload(world: World) -> None:
     deployed = world(privacy=PRIVATE)
     deployed.start_all()
-    letter = invite(deployed)
+    message = invite(deployed)
     agent = deployed.agents["north"]
-    first, spent = upload_bytes(deployed, agent.answer(letter)), agent.epsilon
-    second = upload_bytes(deployed, agent.answer(letter))
+    first, spent = upload_bytes(deployed, agent.answer(message)), agent.epsilon
+    second = upload_bytes(deployed, agent.answer(message))
     assert first == second
     assert agent.epsilon == spent
     assert [event.note for event in deployed.ledgers["north"].of("sent")] == ["", "the same bytes again"]
@@ -42,10 +42,10 @@ def test_the_same_invitation_twice_gives_the_very_same_upload(world: World) -> N
 def test_after_a_crash_the_upload_on_disk_is_sent_again(world: World) -> None:
     deployed = world(privacy=PRIVATE)
     deployed.start_all()
-    letter = invite(deployed)
-    first = upload_bytes(deployed, deployed.agents["north"].answer(letter))
+    message = invite(deployed)
+    first = upload_bytes(deployed, deployed.agents["north"].answer(message))
     again = deployed.start_agent("north")
-    assert upload_bytes(deployed, again.answer(letter)) == first
+    assert upload_bytes(deployed, again.answer(message)) == first
 
 
 def test_a_crash_between_paying_and_sending_does_not_cost_a_second_payment(
@@ -53,31 +53,31 @@ def test_a_crash_between_paying_and_sending_does_not_cost_a_second_payment(
 ) -> None:
     deployed = world(privacy=PRIVATE)
     deployed.start_all()
-    letter, agent = invite(deployed), deployed.agents["north"]
+    message, agent = invite(deployed), deployed.agents["north"]
 
     def die(*_: object) -> None:
         raise KeyboardInterrupt
 
     monkeypatch.setattr(agent.site, "take_part", die)
     with pytest.raises(KeyboardInterrupt):
-        agent.answer(letter)
+        agent.answer(message)
     spent = agent.epsilon
     assert spent > 0
     assert not deployed.ledgers["north"].of("sent")
     again = deployed.start_agent("north")
-    assert upload_bytes(deployed, again.answer(letter)) is not None
+    assert upload_bytes(deployed, again.answer(message)) is not None
     assert again.epsilon == spent
 
 
 def test_what_left_and_is_lost_is_never_made_a_second_time(world: World) -> None:
     deployed = world(privacy=PRIVATE)
     deployed.start_all()
-    letter = invite(deployed)
-    deployed.agents["north"].answer(letter)
+    message = invite(deployed)
+    deployed.agents["north"].answer(message)
     for name in ("upload", "state.npz"):
         (deployed.folder / "north" / name).unlink()
     answer = read_to_server(
-        deployed.start_agent("north").answer(letter), deployed.file.keys_by_name, deployed.file.wire_name
+        deployed.start_agent("north").answer(message), deployed.file.keys_by_name, deployed.file.wire_name
     )
     assert answer.upload is None
     assert "answered before" in str(answer.declined)
@@ -86,14 +86,14 @@ def test_what_left_and_is_lost_is_never_made_a_second_time(world: World) -> None
 def test_a_full_disk_at_the_ledger_means_that_nothing_leaves(world: World) -> None:
     deployed = world(privacy=PRIVATE)
     deployed.start_all()
-    letter = invite(deployed)
+    message = invite(deployed)
     deployed.ledgers["north"].full = True
     with pytest.raises(OSError, match="No space"):
-        deployed.agents["north"].answer(letter)
+        deployed.agents["north"].answer(message)
     deployed.ledgers["north"].full = False
     spent = deployed.agents["north"].epsilon
     again = deployed.start_agent("north")
-    assert upload_bytes(deployed, again.answer(letter)) is not None
+    assert upload_bytes(deployed, again.answer(message)) is not None
     assert again.epsilon == spent
 
 
@@ -101,37 +101,37 @@ def test_a_budget_that_is_spent_keeps_the_site_out_and_says_so(world: World) -> 
     deployed = world(privacy=PRIVATE)
     deployed.start_all()
     deployed.start_agent("north", max_epsilon_lifetime=0.01)
-    letter = invite(deployed)
+    message = invite(deployed)
     answer = read_to_server(
-        deployed.agents["north"].answer(letter), deployed.file.keys_by_name, deployed.file.wire_name
+        deployed.agents["north"].answer(message), deployed.file.keys_by_name, deployed.file.wire_name
     )
     assert answer.upload is None
     assert "budget" in str(answer.declined)
-    deployed.server.receive(0, deployed.agents["north"].answer(letter))
+    deployed.server.receive(0, deployed.agents["north"].answer(message))
     deployed.run()
     assert deployed.server.sites["north"].absorbed == deployed.file.rounds
 
 
 @pytest.mark.parametrize("fault", ["foreign", "altered", "other site", "old round"])
-def test_letters_nobody_should_answer_are_refused_and_recorded(world: World, fault: str) -> None:
+def test_messages_nobody_should_answer_are_refused_and_recorded(world: World, fault: str) -> None:
     deployed = world()
     deployed.start_all()
-    letter = invite(deployed)
+    message = invite(deployed)
     agent, ledger = deployed.agents["north"], deployed.ledgers["north"]
     if fault == "foreign":
-        letter = write_to_site(ToSite(site=None, round_index=0, nonce="x"), deployed.identities["east"], "x:y")
+        message = write_to_site(ToSite(site=None, round_index=0, nonce="x"), deployed.identities["east"], "x:y")
     elif fault == "altered":
-        letter = (letter[0][:-1] + bytes([letter[0][-1] ^ 1]), *letter[1:])
+        message = (message[0][:-1] + bytes([message[0][-1] ^ 1]), *message[1:])
     elif fault == "other site":
         agent, ledger = deployed.agents["east"], deployed.ledgers["east"]
     else:
-        deployed.server.receive(0, agent.answer(letter))
+        deployed.server.receive(0, agent.answer(message))
         deployed.run(until=lambda server: server.round_index == 2)
         deployed.run(until=lambda server: server.sites["north"].absorbed == 2)
         ledger.clear()
     before = agent.state
     with pytest.raises(FrameRejected):
-        agent.answer(letter)
+        agent.answer(message)
     assert agent.state is before
     assert [event.message for event in ledger.of("refused")] == ["letter"]
     assert not [event for event in ledger.of("sent") if fault != "old round"]
@@ -144,14 +144,14 @@ def test_noise_at_the_socket_does_not_fill_the_ledger(world: World) -> None:
         with pytest.raises(FrameRejected):
             agent.answer((b"noise",))
     assert len(deployed.ledgers["north"]) == 100
-    assert agent.refused_letters == 150
+    assert agent.refused_messages == 150
 
 
-def resigned(deployed: Any, letter: tuple[bytes, ...], **changes: Any) -> tuple[bytes, ...]:
-    """The letter as a dishonest coordinator would write it."""
+def resigned(deployed: Any, message: tuple[bytes, ...], **changes: Any) -> tuple[bytes, ...]:
+    """The message as a dishonest coordinator would write it."""
     from dataclasses import replace
 
-    content = read_to_site(letter, deployed.coordinator_identity.public, deployed.file.wire_name)
+    content = read_to_site(message, deployed.coordinator_identity.public, deployed.file.wire_name)
     assert content.invitation is not None
     invitation = replace(content.invitation, **changes)
     index = changes.get("round_index", content.round_index)
@@ -164,8 +164,8 @@ def test_a_coordinator_cannot_invite_whom_the_seed_did_not_draw(world: World) ->
     deployed.start_all()
     absent = next(c for c in range(4) if c not in deployed.terms.blueprint.study.cohort(0))
     name = deployed.file.sites[absent]
-    letter = ToSite(site=name, round_index=0, nonce="n", invitation=deployed.server.server.invitation(name))
-    parts = write_to_site(letter, deployed.coordinator_identity, deployed.file.wire_name)
+    message = ToSite(site=name, round_index=0, nonce="n", invitation=deployed.server.server.invitation(name))
+    parts = write_to_site(message, deployed.coordinator_identity, deployed.file.wire_name)
     answer = read_to_server(deployed.agents[name].answer(parts), deployed.file.keys_by_name, deployed.file.wire_name)
     assert answer.upload is None
     assert "not drawn" in str(answer.declined)
@@ -175,9 +175,9 @@ def test_a_coordinator_cannot_invite_whom_the_seed_did_not_draw(world: World) ->
 def test_peers_are_sites_of_the_roster_and_never_oneself(world: World, peers: tuple[str, ...]) -> None:
     deployed = world()
     deployed.start_all()
-    letter = resigned(deployed, invite(deployed), peers=peers)
+    message = resigned(deployed, invite(deployed), peers=peers)
     answer = read_to_server(
-        deployed.agents["north"].answer(letter), deployed.file.keys_by_name, deployed.file.wire_name
+        deployed.agents["north"].answer(message), deployed.file.keys_by_name, deployed.file.wire_name
     )
     assert answer.upload is None
 
@@ -185,9 +185,9 @@ def test_peers_are_sites_of_the_roster_and_never_oneself(world: World, peers: tu
 def test_an_invitation_ahead_of_the_site_is_answered_with_where_it_stands(world: World) -> None:
     deployed = world()
     deployed.start_all()
-    letter = resigned(deployed, invite(deployed), round_index=1)
+    message = resigned(deployed, invite(deployed), round_index=1)
     answer = read_to_server(
-        deployed.agents["north"].answer(letter), deployed.file.keys_by_name, deployed.file.wire_name
+        deployed.agents["north"].answer(message), deployed.file.keys_by_name, deployed.file.wire_name
     )
     assert (answer.absorbed, answer.upload, answer.declined) == (0, None, None)
 
@@ -234,7 +234,7 @@ def test_a_sum_that_is_one_sites_ciphertext_is_rejected_and_ends_that_sites_part
         assert refused[0].checks == {"tags": False}
         assert [event.round_index for event in deployed.ledgers[name].of("sent")] == [0]
     assert deployed.server.round_index == 1  # nobody takes part any more: the round stays open for their owners
-    assert all("tags" in str(standing.rejected) for standing in deployed.server.sites.values())
+    assert all("tags" in str(progress.rejected) for progress in deployed.server.sites.values())
 
 
 def test_a_sum_of_fewer_than_the_sites_own_minimum_is_not_used_but_the_site_stays(world: World) -> None:

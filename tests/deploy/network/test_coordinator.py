@@ -65,14 +65,16 @@ def test_a_late_site_is_given_every_outcome_and_stands_where_the_others_stand(wo
     assert len(deployed.ledgers["west"].of("checked")) == 3
 
 
-def test_outcomes_beyond_a_bearable_size_come_in_several_letters(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_outcomes_beyond_a_bearable_size_come_in_several_messages(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("secure_sapefl.coordinator.coordinator._BUNDLE_BYTES", 1)
     deployed = world(rounds=3)
     deployed.start_all()
     deployed.run("west", until=lambda server: server.round_index == 3)
     node, sizes = 3, []
     for _ in range(4):
-        parts = deployed.server.next_letter(node)
+        parts = deployed.server.next_message(node)
         content = read_to_site(parts, deployed.coordinator_identity.public, deployed.file.wire_name)
         sizes.append(len(content.outcomes))
         deployed.server.receive(node, deployed.agents["west"].answer(parts))
@@ -108,7 +110,7 @@ def test_a_server_killed_after_the_last_round_still_tells_everybody_that_it_is_o
     deployed.start_server()
     deployed.run()
     assert all(agent.over for agent in deployed.agents.values())
-    assert all(standing.released for standing in deployed.server.sites.values())
+    assert all(progress.released for progress in deployed.server.sites.values())
 
 
 def test_a_node_without_a_rostered_key_counts_for_nothing(world: World) -> None:
@@ -117,11 +119,11 @@ def test_a_node_without_a_rostered_key_counts_for_nothing(world: World) -> None:
     deployed = world(rounds=1)
     deployed.start_all()
     stranger, node = SiteIdentity.generate("stranger"), 99
-    parts = deployed.server.next_letter(node)
+    parts = deployed.server.next_message(node)
     nonce = read_to_site(parts, deployed.coordinator_identity.public, deployed.file.wire_name).nonce
     forged = ToServer(site="stranger", round_index=0, nonce=nonce, absorbed=0)
     deployed.server.receive(node, write_to_server(forged, stranger, deployed.file.wire_name))
-    assert deployed.server.next_letter(node) is None  # it is left alone for a while
+    assert deployed.server.next_message(node) is None  # it is left alone for a while
     assert deployed.server.status()["foreign_nodes"] == 1
     deployed.run()
     assert {name for name, _ in deployed.state.outcome(0).weights} == set(deployed.file.sites)
@@ -130,9 +132,9 @@ def test_a_node_without_a_rostered_key_counts_for_nothing(world: World) -> None:
 def test_an_old_answer_fits_no_new_question(world: World) -> None:
     deployed = world(rounds=1)
     deployed.start_all()
-    old = deployed.agents["north"].answer(deployed.server.next_letter(0))
+    old = deployed.agents["north"].answer(deployed.server.next_message(0))
     deployed.server.receive(0, old)
-    deployed.server.next_letter(0)
+    deployed.server.next_message(0)
     deployed.server.receive(0, old)
     assert deployed.server.sites["north"].answer == "silent"
     assert not deployed.server.server.contributors
@@ -151,11 +153,11 @@ def test_two_nodes_of_one_site_count_once(world: World) -> None:
 def test_a_silent_node_is_spared_and_asked_again(world: World) -> None:
     deployed = world()
     deployed.start_all()
-    assert deployed.server.next_letter(0) is not None
+    assert deployed.server.next_message(0) is not None
     deployed.server.receive(0, None)
-    assert deployed.server.next_letter(0) is None
+    assert deployed.server.next_message(0) is None
     deployed.clock.now += 1.0
-    assert deployed.server.next_letter(0) is not None
+    assert deployed.server.next_message(0) is not None
 
 
 def test_the_study_ends_for_the_server_although_a_site_never_comes_back(world: World) -> None:

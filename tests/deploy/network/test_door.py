@@ -106,8 +106,8 @@ def test_a_relay_chooses_no_word_of_what_the_coordinator_signs(study: Any) -> No
     """A node nobody has heard of gets a question of the coordinator's own making; its number is not in it."""
     relay = Relay(Door(study.server, 60.0))
     _, parts = relay.next(123_456_789)
-    letter = read_to_site(parts, study.file.coordinator_keys, study.file.wire_name)
-    assert (letter.site, letter.outcomes, letter.invitation, letter.over) == (None, (), None, False)
+    message = read_to_site(parts, study.file.coordinator_keys, study.file.wire_name)
+    assert (message.site, message.outcomes, message.invitation, message.over) == (None, (), None, False)
     assert all(b"123456789" not in part for part in parts)
 
 

@@ -20,19 +20,19 @@ def closed(rounds: int) -> Callable[[Any], bool]:
     return lambda server: server.round_index == rounds
 
 
-def last_letter(deployed: Any, name: str = "west", node: int = 3) -> tuple[bytes, ...]:
+def last_message(deployed: Any, name: str = "west", node: int = 3) -> tuple[bytes, ...]:
     """The one that tells a site the end, which was away until all rounds were closed."""
     deployed.post(name, node)
-    letter = deployed.server.next_letter(node)
-    assert letter is not None
-    return tuple(letter)
+    message = deployed.server.next_message(node)
+    assert message is not None
+    return tuple(message)
 
 
 def at_the_end(deployed: Any, **changes: Any) -> tuple[bytes, ...]:
-    """The letter that tells `west` the end of a study it was away from, with changes its coordinator signed too."""
+    """The message that tells `west` the end of a study it was away from, with changes its coordinator signed too."""
     deployed.start_all()
     deployed.run("west", until=closed(3))
-    content = read_to_site(last_letter(deployed), deployed.coordinator_identity.public, deployed.file.wire_name)
+    content = read_to_site(last_message(deployed), deployed.coordinator_identity.public, deployed.file.wire_name)
     return write_to_site(replace(content, **changes), deployed.coordinator_identity, deployed.file.wire_name)
 
 
@@ -43,15 +43,15 @@ def test_after_the_last_round_a_site_gets_a_model_of_its_own_and_nothing_leaves(
     others = {name: deployed.agents[name].state.own["theta_personal"].clone() for name in ("north", "east", "south")}
     agent = deployed.agents["west"]
     untrained = agent.state.own["theta_personal"].clone()
-    letter = last_letter(deployed)
-    invitation = read_to_site(letter, deployed.coordinator_identity.public, deployed.file.wire_name).invitation
+    message = last_message(deployed)
+    invitation = read_to_site(message, deployed.coordinator_identity.public, deployed.file.wire_name).invitation
     assert invitation.round_index == 3
     assert [(model.sender, model.round_index) for model in invitation.models] == [
         ("north", 2),
         ("east", 2),
         ("south", 2),
     ]
-    answer = read_to_server(agent.answer(letter), deployed.file.keys_by_name, deployed.file.wire_name)
+    answer = read_to_server(agent.answer(message), deployed.file.keys_by_name, deployed.file.wire_name)
     assert (answer.upload, answer.declined, answer.untrained) == (None, None, False)
     assert agent.over
     own = agent.state.own["theta_personal"]
@@ -68,9 +68,9 @@ def test_that_model_leans_on_peers_and_fits_the_sites_own_rows(world: World) -> 
     deployed = world(local_epochs=5)
     deployed.start_all()
     deployed.run("west", until=closed(3))
-    letter, agent = last_letter(deployed), deployed.agents["west"]
-    invitation = read_to_site(letter, deployed.coordinator_identity.public, deployed.file.wire_name).invitation
-    agent.answer(letter)
+    message, agent = last_message(deployed), deployed.agents["west"]
+    invitation = read_to_site(message, deployed.coordinator_identity.public, deployed.file.wire_name).invitation
+    agent.answer(message)
     with_peers = agent.state.own["theta_personal"]
     alone, _ = agent.site.join_late(agent.state, replace(invitation, peers=(), models=()))
     assert not torch.allclose(with_peers, alone["theta_personal"])
@@ -97,12 +97,12 @@ def test_a_site_that_took_part_is_sent_no_models_at_the_end(world: World) -> Non
     deployed = world(rounds=1)
     deployed.start_all()
     deployed.run("west", until=closed(1))
-    letter, agent = deployed.server.next_letter(0), deployed.agents["north"]
-    content = read_to_site(letter, deployed.coordinator_identity.public, deployed.file.wire_name)
+    message, agent = deployed.server.next_message(0), deployed.agents["north"]
+    content = read_to_site(message, deployed.coordinator_identity.public, deployed.file.wire_name)
     assert content.over
     assert content.invitation is None
     before = agent.state.own["theta_personal"]
-    agent.answer(letter)
+    agent.answer(message)
     assert agent.over
     assert torch.equal(agent.state.own["theta_personal"], before)
 
@@ -179,8 +179,8 @@ def test_invented_peers_are_not_listened_to(world: World) -> None:
     deployed = world()
     deployed.start_all()
     deployed.run("west", until=closed(3))
-    letter, agent = last_letter(deployed), deployed.agents["west"]
-    content = read_to_site(letter, deployed.coordinator_identity.public, deployed.file.wire_name)
+    message, agent = last_message(deployed), deployed.agents["west"]
+    content = read_to_site(message, deployed.coordinator_identity.public, deployed.file.wire_name)
     forged = replace(content, invitation=replace(content.invitation, peers=("stranger",)))
     agent.answer(write_to_site(forged, deployed.coordinator_identity, deployed.file.wire_name))
     assert [event.note for event in deployed.ledgers["west"].of("refused")] == [
@@ -220,9 +220,9 @@ def test_methods_without_relayed_models(world: World, method: str, invited: bool
     deployed = world(method=method, rounds=1)
     deployed.start_all()
     deployed.run("west", until=closed(1))
-    letter = read_to_site(last_letter(deployed), deployed.coordinator_identity.public, deployed.file.wire_name)
-    assert (letter.invitation is not None) == invited
-    assert letter.invitation is None or letter.invitation.models == ()
+    message = read_to_site(last_message(deployed), deployed.coordinator_identity.public, deployed.file.wire_name)
+    assert (message.invitation is not None) == invited
+    assert message.invitation is None or message.invitation.models == ()
 
 
 def test_the_end_is_remembered(world: World) -> None:

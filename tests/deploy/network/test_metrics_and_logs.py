@@ -87,5 +87,5 @@ def test_logs_are_json_lines_that_name_round_and_site(tmp_path: Path) -> None:
 
 def test_people_get_sentences(capsys: pytest.CaptureFixture[str]) -> None:
     with log_to_terminal(json_lines=False):
-        logging.getLogger("secure_sapefl.test").warning("a letter was refused", extra={"site": "north"})
-    assert "a letter was refused (site=north)" in capsys.readouterr().err
+        logging.getLogger("secure_sapefl.test").warning("a message was refused", extra={"site": "north"})
+    assert "a message was refused (site=north)" in capsys.readouterr().err

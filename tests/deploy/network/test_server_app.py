@@ -1,4 +1,4 @@
-"""How letters are carried: from the coordinator's socket through a Grid that keeps them in a list."""
+"""How messages are carried: from the coordinator's socket through a Grid that keeps them in a list."""
 
 from collections.abc import Callable, Iterable
 from threading import Thread
@@ -83,7 +83,7 @@ def carried(world: BuildWorld, monkeypatch: pytest.MonkeyPatch) -> Callable[...,
 
 
 @pytest.mark.parametrize(("at_once", "most"), [(1, 1), (3, 3), (100, 4), (None, 4)])
-def test_no_more_letters_are_on_their_way_than_allowed(
+def test_no_more_messages_are_on_their_way_than_allowed(
     carried: Callable[..., ListGrid], at_once: int | None, most: int
 ) -> None:
     grid = carried(at_once)
@@ -93,7 +93,7 @@ def test_no_more_letters_are_on_their_way_than_allowed(
     assert all(site["absorbed"] == 2 for site in status["sites"])
 
 
-def test_letters_that_are_lost_or_not_taken_are_written_again(carried: Callable[..., ListGrid]) -> None:
+def test_messages_that_are_lost_or_not_taken_are_written_again(carried: Callable[..., ListGrid]) -> None:
     grid = carried(2, lost=(1, 7), refused=(3, 10))
     assert all(site["absorbed"] == 2 for site in grid.world.server.status()["sites"])
     for ledger in grid.world.ledgers.values():

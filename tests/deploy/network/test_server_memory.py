@@ -1,4 +1,4 @@
-"""The server's memory in a round: a running sum and one letter, however many sites there are."""
+"""The server's memory in a round: a running sum and one message, however many sites there are."""
 
 import tracemalloc
 from pathlib import Path
@@ -40,21 +40,21 @@ def peak_bytes(sites: int, folder: Path) -> tuple[int, int]:
     vector = np.full(length, 0.5, dtype=np.float32)
 
     def answer(site: str, parts: Parts) -> Parts:
-        letter = read_to_site(parts, coordinator.public, file.wire_name)
+        message = read_to_site(parts, coordinator.public, file.wire_name)
         upload = None
-        if letter.invitation is not None:
-            occasion = {"study": file.wire_name, "round_index": letter.round_index, "sender": site}
-            sealed = SealedModel(sender=site, round_index=letter.round_index, blob=key.seal(vector, **occasion))
+        if message.invitation is not None:
+            occasion = {"study": file.wire_name, "round_index": message.round_index, "sender": site}
+            sealed = SealedModel(sender=site, round_index=message.round_index, blob=key.seal(vector, **occasion))
             upload = RoundUpload(
                 site=site,
-                round_index=letter.round_index,
+                round_index=message.round_index,
                 similarity_score=1.0,
                 update=key.encrypt(vector, **occasion),
                 theta_personal=sealed,
             )
-        absorbed = letter.round_index if letter.outcomes or letter.invitation else 0
+        absorbed = message.round_index if message.outcomes or message.invitation else 0
         reply = ToServer(
-            site=site, round_index=letter.round_index, nonce=letter.nonce, absorbed=absorbed, upload=upload
+            site=site, round_index=message.round_index, nonce=message.nonce, absorbed=absorbed, upload=upload
         )
         return write_to_server(reply, identities[site], file.wire_name)
 
@@ -64,7 +64,7 @@ def peak_bytes(sites: int, folder: Path) -> tuple[int, int]:
             server = Coordinator(file, terms.blueprint.study, terms.params, coordinator, state)
             while not server.finished:
                 for node, site in enumerate(file.sites):
-                    parts = server.next_letter(node)
+                    parts = server.next_message(node)
                     if parts is not None:
                         server.receive(node, answer(site, parts))
         return tracemalloc.get_traced_memory()[1], length

@@ -138,7 +138,7 @@ def test_reports_in_anothers_name_or_on_another_sum_count_for_nothing(world: Wor
         b"noise",
     )
     answer = read_to_server(
-        deployed.agents["north"].answer(deployed.server.next_letter(0)), deployed.file.keys_by_name, study
+        deployed.agents["north"].answer(deployed.server.next_message(0)), deployed.file.keys_by_name, study
     )
     assert not deployed.server.verdicts.hear(replace(answer, reports=forged))
     assert not deployed.server.verdicts._sums[0].reports  # nothing public tells of a report that does not count
@@ -162,9 +162,9 @@ def test_a_sum_is_wrong_or_sound_by_majority_and_nothing_otherwise(
     assert about.verdict() is verdict
 
 
-def outcome_letter(deployed: Any, name: str, outcome: RoundOutcome) -> Any:
-    letter = ToSite(site=name, round_index=outcome.round_index + 1, nonce="n", outcomes=(outcome,))
-    return write_to_site(letter, deployed.coordinator_identity, deployed.file.wire_name)
+def outcome_message(deployed: Any, name: str, outcome: RoundOutcome) -> Any:
+    message = ToSite(site=name, round_index=outcome.round_index + 1, nonce="n", outcomes=(outcome,))
+    return write_to_site(message, deployed.coordinator_identity, deployed.file.wire_name)
 
 
 def test_nobody_is_left_out_as_a_suspect_without_a_wrong_sum(world: World) -> None:
@@ -177,7 +177,7 @@ def test_nobody_is_left_out_as_a_suspect_without_a_wrong_sum(world: World) -> No
     for name, reports in (("north", ()), ("east", (report,)), ("south", (b"noise",))):
         agent = deployed.agents[name]
         accused = replace(outcome, left_out=("west",), reports=reports)
-        agent.answer(outcome_letter(deployed, name, accused))
+        agent.answer(outcome_message(deployed, name, accused))
         assert deployed.ledgers[name].of("refused")[-1].checks == {"left out": False}
         np.testing.assert_array_equal(agent.state.theta_global, agent.site.first_state().theta_global)
         assert agent.halted is None
@@ -201,7 +201,7 @@ def test_a_forger_gets_so_many_verdicts_and_then_none(world: World) -> None:
     deployed.run("west", until=lambda server: server.round_index == 6)
     agent = deployed.start_agent("west", max_rejected_sums=2)
     for index in range(6):
-        agent.answer(outcome_letter(deployed, "west", spoilt(deployed, index)))
+        agent.answer(outcome_message(deployed, "west", spoilt(deployed, index)))
     assert len(wrong_sums(deployed, "west")) == 2
     assert agent.state.absorbed == 1
     assert agent.halted is not None
@@ -212,7 +212,7 @@ def halted_at_once(deployed: Any) -> Any:
     deployed.start_all()
     deployed.run("west", until=lambda server: server.round_index == 3)
     agent = deployed.start_agent("west", max_rejected_sums=1)
-    agent.answer(outcome_letter(deployed, "west", spoilt(deployed, 0)))
+    agent.answer(outcome_message(deployed, "west", spoilt(deployed, 0)))
     assert agent.halted is not None
     return agent
 
@@ -222,7 +222,7 @@ def test_a_halted_site_takes_in_no_sum_and_says_nothing_of_any(world: World) -> 
     agent = halted_at_once(deployed)
     before, lines = agent.state, len(deployed.ledgers["west"])
     for index, outcome in ((1, deployed.state.outcome(1)), (1, spoilt(deployed, 1))):
-        answer = agent.answer(outcome_letter(deployed, "west", outcome))
+        answer = agent.answer(outcome_message(deployed, "west", outcome))
         said = read_to_server(answer, deployed.file.keys_by_name, deployed.file.wire_name)
         assert (said.absorbed, said.halted, said.upload) == (index, True, None)
         assert "tags" in str(said.declined)
@@ -234,11 +234,11 @@ def test_a_halted_site_does_not_send_even_what_it_sent_before(world: World) -> N
     deployed = world(rounds=2)
     deployed.start_all()
     node, agent = 0, deployed.agents["north"]
-    deployed.server.receive(node, agent.answer(deployed.server.next_letter(node)))
-    letter = deployed.server.next_letter(node)
-    assert read_to_server(agent.answer(letter), deployed.file.keys_by_name, deployed.file.wire_name).upload is not None
+    deployed.server.receive(node, agent.answer(deployed.server.next_message(node)))
+    message = deployed.server.next_message(node)
+    assert read_to_server(agent.answer(message), deployed.file.keys_by_name, deployed.file.wire_name).upload is not None
     (deployed.folder / "north" / "halted").write_text("for a while")
-    assert read_to_server(agent.answer(letter), deployed.file.keys_by_name, deployed.file.wire_name).upload is None
+    assert read_to_server(agent.answer(message), deployed.file.keys_by_name, deployed.file.wire_name).upload is None
 
 
 def test_resumed_by_its_owner_a_site_first_catches_up_and_then_takes_part(world: World) -> None:
@@ -263,9 +263,9 @@ def test_after_a_resume_a_further_wrong_sum_counts_from_one(world: World) -> Non
     halted_at_once(deployed)
     agent = deployed.start_agent("west", max_rejected_sums=2)
     agent.resume()
-    agent.answer(outcome_letter(deployed, "west", spoilt(deployed, 1)))
+    agent.answer(outcome_message(deployed, "west", spoilt(deployed, 1)))
     assert agent.halted is None
-    agent.answer(outcome_letter(deployed, "west", spoilt(deployed, 2)))
+    agent.answer(outcome_message(deployed, "west", spoilt(deployed, 2)))
     assert agent.halted is not None
 
 
@@ -275,12 +275,12 @@ def test_what_only_the_server_can_have_done_halts_at_once(world: World) -> None:
     deployed.run(until=lambda server: server.round_index == 1)
     outcome = deployed.state.outcome(0)
     agent = deployed.agents["north"]
-    agent.answer(outcome_letter(deployed, "north", replace(outcome, aggregate=b"no sum at all")))
+    agent.answer(outcome_message(deployed, "north", replace(outcome, aggregate=b"no sum at all")))
     assert "format" in str(agent.halted)
 
 
 def test_a_study_whose_sites_are_halted_waits_for_their_owners_instead_of_ending(world: World) -> None:
-    """Each letter to a halted site is a bare question, and not every second one."""
+    """Each message to a halted site is a bare question, and not every second one."""
     deployed = world(rounds=3, min_cohort=3)
     deployed.start_all()
     for name in ("north", "east"):
@@ -293,7 +293,7 @@ def test_a_study_whose_sites_are_halted_waits_for_their_owners_instead_of_ending
     assert deployed.server.round_index == 0
     assert deployed.server.status()["waiting_for"] == ["north", "east"]
     question = read_to_site(
-        deployed.server.next_letter(0), deployed.coordinator_identity.public, deployed.file.wire_name
+        deployed.server.next_message(0), deployed.coordinator_identity.public, deployed.file.wire_name
     )
     assert (question.outcomes, question.invitation) == ((), None)
     for name in ("north", "east"):

@@ -1,4 +1,4 @@
-"""Letters: what goes in comes out; what was altered, moved, repeated or signed by somebody else does not."""
+"""Messages: what goes in comes out; what was altered, moved, repeated or signed by somebody else does not."""
 
 import json
 from collections.abc import Callable
@@ -69,15 +69,15 @@ def to_server(**fields: Any) -> ToServer:
 
 
 @given(st.lists(outcomes, max_size=3).map(tuple), st.booleans())
-def test_a_letter_to_a_site_comes_out_as_it_went_in(found: tuple[RoundOutcome, ...], over: bool) -> None:
-    letter = to_site(outcomes=found, over=over)
-    assert read_to_site(write_to_site(letter, COORDINATOR, STUDY), COORDINATOR.public, STUDY) == letter
+def test_a_message_to_a_site_comes_out_as_it_went_in(found: tuple[RoundOutcome, ...], over: bool) -> None:
+    message = to_site(outcomes=found, over=over)
+    assert read_to_site(write_to_site(message, COORDINATOR, STUDY), COORDINATOR.public, STUDY) == message
 
 
 @given(st.none() | uploads, st.none() | words)
 def test_an_answer_comes_out_as_it_went_in(upload: RoundUpload | None, declined: str | None) -> None:
-    letter = to_server(upload=upload, declined=declined, rejected=declined)
-    assert read_to_server(write_to_server(letter, NORTH, STUDY), ROSTER, STUDY) == letter
+    message = to_server(upload=upload, declined=declined, rejected=declined)
+    assert read_to_server(write_to_server(message, NORTH, STUDY), ROSTER, STUDY) == message
 
 
 @given(uploads, outcomes)
@@ -94,7 +94,7 @@ def flip(parts: packing.Parts, number: int, place: int) -> packing.Parts:
 
 
 @given(st.integers(0, 10_000), st.integers(0, 1))
-def test_no_bit_of_a_letter_can_be_changed(place: int, number: int) -> None:
+def test_no_bit_of_a_message_can_be_changed(place: int, number: int) -> None:
     parts = write_to_site(to_site(), COORDINATOR, STUDY)
     with pytest.raises(FrameRejected):
         read_to_site(flip(parts, number, place), COORDINATOR.public, STUDY)
@@ -180,7 +180,7 @@ def test_a_head_and_its_frame_must_name_the_same_round() -> None:
                 read_to_site(parts, COORDINATOR.public, STUDY)
 
 
-def test_a_letter_has_a_direction_even_where_one_party_is_both() -> None:
+def test_a_message_has_a_direction_even_where_one_party_is_both() -> None:
     """A coordinator that is a site too signs both kinds with one key; neither passes for the other."""
     both = {"coordinator": COORDINATOR.public}
     with pytest.raises(FrameRejected, match="signature does not hold"):
@@ -190,7 +190,7 @@ def test_a_letter_has_a_direction_even_where_one_party_is_both() -> None:
 
 
 @pytest.mark.parametrize("version", [None, 1, WIRE_VERSION + 1, "\x1b[2J" * 1000], ids=["none", "old", "new", "noise"])
-def test_a_letter_of_another_wire_version_is_refused_with_what_to_do(version: object) -> None:
+def test_a_message_of_another_wire_version_is_refused_with_what_to_do(version: object) -> None:
     head = {"round": 2, "pieces": []} | ({} if version is None else {"version": version})
     frame = sign_frame(COORDINATOR, json.dumps(head).encode(), study=STUDY, round_index=2, kind="server to site")
     with pytest.raises(FrameRejected, match="Install the same release") as refused:
@@ -203,8 +203,8 @@ NASTY = "\x1b]0;owned\x07\x1b[2J\nsecond line \u202e" + "x" * 2000
 
 
 def test_what_a_site_says_is_one_printable_line_of_bounded_length() -> None:
-    letter = to_server(declined=NASTY, rejected=NASTY)
-    read = read_to_server(write_to_server(letter, NORTH, STUDY), ROSTER, STUDY)
+    message = to_server(declined=NASTY, rejected=NASTY)
+    read = read_to_server(write_to_server(message, NORTH, STUDY), ROSTER, STUDY)
     for said in (read.declined, read.rejected):
         assert said is not None
         assert said.isprintable()
@@ -213,19 +213,19 @@ def test_what_a_site_says_is_one_printable_line_of_bounded_length() -> None:
 
 def test_reasons_that_travel_to_every_site_are_bounded_too() -> None:
     outcome = RoundOutcome(round_index=0, aggregate=None, weights=(), refusals=(Refusal("east", NASTY),))
-    letter = write_to_site(to_site(outcomes=(outcome,)), COORDINATOR, STUDY)
-    (found,) = read_to_site(letter, COORDINATOR.public, STUDY).outcomes
+    message = write_to_site(to_site(outcomes=(outcome,)), COORDINATOR, STUDY)
+    (found,) = read_to_site(message, COORDINATOR.public, STUDY).outcomes
     assert found.refusals[0].reason.isprintable()
     assert len(found.refusals[0].reason) == LONGEST_SENTENCE
 
 
-def test_an_answer_of_megabytes_of_words_is_no_letter() -> None:
-    with pytest.raises(FrameRejected, match="no letter"):
+def test_an_answer_of_megabytes_of_words_is_no_message() -> None:
+    with pytest.raises(FrameRejected, match="no message"):
         read_to_server(write_to_server(to_server(declined="x" * 20_000_000), NORTH, STUDY), ROSTER, STUDY)
 
 
 @pytest.mark.parametrize("name", [NASTY, "", "two\nlines", 7, None, ["east"]], ids=repr)
-def test_names_in_a_letter_are_names(name: Any) -> None:
+def test_names_in_a_message_are_names(name: Any) -> None:
     invitation = Invitation(site="north", round_index=2, peers=(name,), models=())
     with pytest.raises(FrameRejected, match="malformed"):
         read_to_site(write_to_site(to_site(invitation=invitation), COORDINATOR, STUDY), COORDINATOR.public, STUDY)

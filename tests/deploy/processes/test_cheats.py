@@ -119,7 +119,7 @@ if any("flwr-clientapp" in word for word in sys.argv):
         (kept / f"letter-{{time.monotonic_ns():020d}}").write_bytes(to_bytes(parts))
         first = once(path, parts)
         second = once(path, parts)
-        replayed = [once(path, letter) for letter in old]
+        replayed = [once(path, message) for message in old]
         with (kept / "said").open("a") as said:
             said.write("same\\n" if first == second else "refused\\n" if second is None else "other\\n")
             said.writelines("replay refused\\n" if one is None else "replay answered\\n" for one in replayed)
@@ -132,9 +132,9 @@ if any("flwr-clientapp" in word for word in sys.argv):
 """
 
 
-def test_letters_delivered_twice_and_old_ones_again_change_nothing(small: Small, tmp_path: Path) -> None:
-    """A relay hands its agent every letter twice, then all letters so far again, and every third time it answers the
-    server with the answer to an earlier letter."""
+def test_messages_delivered_twice_and_old_ones_again_change_nothing(small: Small, tmp_path: Path) -> None:
+    """A relay hands its agent every message twice, then all messages so far again, and every third time it answers the
+    server with the answer to an earlier message."""
     study, kept = small(rounds=3, privacy={"epsilon": 8.0, "delta": 1e-4}), tmp_path / "kept"
     kept.mkdir()
     study.start_server()

@@ -36,8 +36,8 @@ def test_a_stranger_at_the_door_counts_for_nothing(small: Small) -> None:
     coordinator, name = study.file.coordinator_keys, study.file.wire_name
 
     def answer(parts: Parts) -> Parts:
-        letter = read_to_site(parts, coordinator, name)
-        reply = ToServer(site="east", round_index=letter.round_index, nonce=letter.nonce, absorbed=0, declined="me")
+        message = read_to_site(parts, coordinator, name)
+        reply = ToServer(site="east", round_index=message.round_index, nonce=message.nonce, absorbed=0, declined="me")
         return write_to_server(reply, intruder, name)
 
     socket = AgentSocket(folder / "agent.sock")

@@ -93,8 +93,8 @@ def handed_in(grid, identity):
     for site in file.sites:
         peers = tuple(name for name in file.sites if name != site)
         invitation = Invitation(site=site, round_index=0, peers=peers, models=())
-        letter = ToSite(site=site, round_index=0, nonce="0" * 32, invitation=invitation)
-        parts = write_to_site(letter, identity, file.wire_name)
+        message = ToSite(site=site, round_index=0, nonce="0" * 32, invitation=invitation)
+        parts = write_to_site(message, identity, file.wire_name)
         arrays = {{f"{{n:05d}}": Array(dtype="uint8", shape=(len(p),), stype="raw.bytes", data=p)
                   for n, p in enumerate(parts)}}
         content = RecordDict({{"letter": ArrayRecord(arrays)}})

@@ -16,6 +16,7 @@ from secure_sapefl.transport.signed_parts import parts_digest
 _log = logging.getLogger(__name__)
 _MOST_REFUSALS: Final = 100  # on record for a start of the agent: noise at the socket must not fill the disk
 _LONGEST_NOTE: Final = 1000
+_MESSAGE: Final = "letter"  # as ledgers have named it since release 0.1.0
 
 
 class LedgerWriter(Protocol):
@@ -24,13 +25,13 @@ class LedgerWriter(Protocol):
     def append(self, event: SiteEvent) -> Entry: ...
 
 
-class Diary:
-    """``sent_rounds`` are those of which something left; ``refused_letters`` counts also those not on record."""
+class StudyLedger:
+    """``sent_rounds`` are those of which something left; ``refused_messages`` counts also those not on record."""
 
     def __init__(self, ledger: LedgerWriter, *, study: str, site: str, sent_before: frozenset[int]) -> None:
         self._ledger, self._study, self._site = ledger, study, site
         self.sent_rounds = set(sent_before)
-        self.refused_letters = 0
+        self.refused_messages = 0
 
     def sent(self, index: int, message: str, parts: Parts, epsilon: float | None, note: str = "") -> None:
         """If this returns, the parts may leave."""
@@ -61,13 +62,13 @@ class Diary:
             SiteEvent(kind="refused", study=self._study, round_index=index, message="score", note=reason)
         )
 
-    def refused_letter(self, reason: str) -> None:
+    def refused_message(self, reason: str) -> None:
         _log.warning(_note(reason), extra={"site": self._site})
-        self.refused_letters += 1
-        if self.refused_letters <= _MOST_REFUSALS:
-            last = " Further ones are only counted." if self.refused_letters == _MOST_REFUSALS else ""
+        self.refused_messages += 1
+        if self.refused_messages <= _MOST_REFUSALS:
+            last = " Further ones are only counted." if self.refused_messages == _MOST_REFUSALS else ""
             self._ledger.append(
-                SiteEvent(kind="refused", study=self._study, message="letter", note=_note(reason) + last)
+                SiteEvent(kind="refused", study=self._study, message=_MESSAGE, note=_note(reason) + last)
             )
 
     def checked(self, outcome: RoundOutcome, rejected: AggregateRejected | None = None) -> None:

@@ -12,12 +12,12 @@ HERE: Final = "here"
 
 @dataclass(slots=True)
 class Node:
-    """An address of the transport. ``nonce`` is that of the letter on its way, and ``told`` whether that says that the
-    study is over; ``rest_until`` spares a silent node."""
+    """An address of the transport. ``nonce`` is that of the message on its way, ``end_announced`` whether that one says
+    that the study is over; ``rest_until`` spares a silent node."""
 
     site: SiteId | None = None
     nonce: str | None = None
-    told: bool = False
+    end_announced: bool = False
     rest_until: float = 0.0
     failures: int = 0
 
@@ -39,7 +39,7 @@ class OpenRound:
 
 
 @dataclass(slots=True)
-class Standing:
+class SiteProgress:
     absorbed: int = 0  # outcomes the site has
     answer: str = UNHEARD
     heard: float | None = None
