@@ -29,6 +29,9 @@ def start(
     resume_after_rejection: Annotated[
         bool, typer.Option("--resume-after-rejection", help="Go on although an aggregate was not what was claimed.")
     ] = False,
+    data_changed: Annotated[
+        bool, typer.Option("--data-changed", help="Go on although the records are not those of the first start.")
+    ] = False,
     device: Annotated[str, typer.Option(help=f"Where to train: {Config.model_fields['device'].description}")] = "auto",
     passphrase_file: PassphraseFile = None,
     metrics_port: MetricsPort = None,
@@ -65,6 +68,7 @@ def start(
         tls=None if ca is None else Tls(ca=ca.absolute()),
         relay_user=relay_user,
         resume_after_rejection=resume_after_rejection,
+        data_changed=data_changed,
         device=Config.read({"device": device}, "the command line").device,
     )
     with log_to_terminal(json_lines=json_logs), asked_to_stop() as stopped:

@@ -6,7 +6,7 @@ policy.toml         what its owner allows
 cohort/NAME.key     the cohort key of the study called NAME
 privacy.jsonl       and privacy.head: every differentially private release, over all studies
 ledger.jsonl, .head every message and decision, over all studies
-studies/DIGEST/     study.toml as approved, consent.json, state.npz
+studies/DIGEST/     study.toml as approved, consent.json, state.npz, rows.sha256
 """
 
 from collections.abc import Iterator
@@ -160,6 +160,9 @@ class SiteHome:
 
     def state_path(self, digest: str) -> Path:
         return self.study_folder(digest) / "state.npz"
+
+    def rows_path(self, digest: str) -> Path:
+        return self.study_folder(digest) / "rows.sha256"
 
     def consent_path(self, digest: str) -> Path:
         return self.study_folder(digest) / "consent.json"

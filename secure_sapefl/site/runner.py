@@ -14,7 +14,9 @@ from typing import Any, Final
 import torch
 
 from sapefl_crypto.secret import Secret
+from secure_sapefl.data.federation import ClientData
 from secure_sapefl.engine.device import resolve_device
+from secure_sapefl.site import begun_with
 from secure_sapefl.site.agent import Agent
 from secure_sapefl.site.consent import require_approved
 from secure_sapefl.site.data import load_site
@@ -45,6 +47,7 @@ class SiteSettings:
     tls: Tls | None
     relay_user: str | None = None
     resume_after_rejection: bool = False
+    data_changed: bool = False  # the owner says that other records than at the beginning are meant
     device: str = "auto"
 
 
@@ -101,8 +104,15 @@ def run_site(settings: SiteSettings, passphrase: Secret | None, stopped: Callabl
     near = RelayFolder(settings.run, RelayUser.named(settings.relay_user))
     near.prepare()
     identity = home.identity(passphrase)
-    with SiteLedger(home.ledger_path, identity) as ledger, _study_site(terms, home, passphrase, device) as site:
+    rows = load_site(home.data_path, file, home.name)
+    if not settings.data_changed:
+        begun_with.require_same(home.rows_path(file.digest), rows, home.data_path)
+    with SiteLedger(home.ledger_path, identity) as ledger, _study_site(terms, home, rows, passphrase, device) as site:
         folder = home.study_folder(file.digest)
+        if begun_with.have_changed(home.rows_path(file.digest), rows):
+            note = "the owner goes on with other records than the study was begun with"
+            ledger.append(SiteEvent(kind="started", study=file.digest, note=note))
+        begun_with.keep(home.rows_path(file.digest), rows)
         agent = Agent(terms, site, identity, ledger, folder, _rounds_sent(home, file))
         if settings.resume_after_rejection and agent.halted:
             ledger.append(
@@ -139,10 +149,9 @@ def _serve(running: RunningSite, socket: AgentSocket, stopped: Callable[[], bool
 
 @contextmanager
 def _study_site(
-    terms: StudyTerms, home: SiteHome, passphrase: Secret | None, device: torch.device
+    terms: StudyTerms, home: SiteHome, rows: ClientData, passphrase: Secret | None, device: torch.device
 ) -> Iterator[StudySite]:
     file, policy = terms.file, home.policy()
-    rows = load_site(home.data_path, file, home.name)
     key = home.cohort_key(file, terms.params, passphrase)
     private = terms.privacy()
     if private is None:
