@@ -3,8 +3,8 @@
 Every `bash` and `python` block of README.md, docs/*.md, the examples' READMEs and the other documents is executed, in
 order, in one folder a document. A block that cannot run here says why in the line above it: `<!-- not run: reason -->`.
 
-* `secure-sapefl ...` runs in this process. A simulation is cut to one round of one epoch, so that the words are tested
-  and not the machine.
+* `secure-sapefl ...` runs in this process. A simulation is cut to one round of one epoch, a comparison to one seed as
+  well, so that the words are tested and not the machine.
 * `make target` must be a target, and the `secure-sapefl` commands of its recipe are run.
 * `python examples ...` is run by tests/examples.
 * Python blocks run as scripts of nothing but themselves, as readers will run them: without an `if __name__` guard.
@@ -68,7 +68,13 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def smaller(command: list[str]) -> list[str]:
-    return [*command, *SMALLER] if command[1] == "simulate" and "--resume" not in command else command
+    match command[1]:
+        case "simulate" if "--resume" not in command:
+            return [*command, *SMALLER]
+        case "compare":
+            return [*command, "--rounds", "1", "--local-epochs", "1", "--seeds", "1", "--jobs", "1"]
+        case _:
+            return command
 
 
 def recipe(target: list[str]) -> list[list[str]]:

@@ -142,7 +142,8 @@ def _where(spec: "DatasetSpec", data_dir: Path | None) -> str:
     if path.is_dir():
         return path.name
     try:
-        return f"{path.name} ({len(read_npz(path, only={'y'})['y']):,} rows)"
+        shipped = ", comes with the package" if path == spec.origin.shipped else ""
+        return f"{path.name} ({len(read_npz(path, only={'y'})['y']):,} rows{shipped})"
     except SapeflError as error:
         return f"unreadable: {error}"
 

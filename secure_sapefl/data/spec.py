@@ -35,6 +35,7 @@ class Stored:
     fetch: Callable[[Fetcher], Layout]
     folder: str = ""  # the publisher's unpacked folder, read by ``unpacked`` where a user has it
     unpacked: Callable[[Path], Layout] | None = None
+    shipped: Path | None = None  # the file that comes with this package, where its licence and size allow one
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

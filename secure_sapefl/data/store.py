@@ -1,4 +1,4 @@
-"""Where a stored dataset lies: the user's folder, then the cache of what was fetched, then its publisher.
+"""Where a stored dataset lies: the user's folder, the cache of what was fetched, this package, then its publisher.
 
 The user's folder is ``--data-dir``, or else the environment variable SAPEFL_DATA. The cache is SAPEFL_CACHE, or
 else ``secure-sapefl`` in the XDG cache folder.
@@ -48,7 +48,7 @@ def locate(origin: Stored, data_dir: Path | None) -> Path | None:
             raise BadInput(f"{folder} holds {len(files)} files for {origin.key!r}: {names}. Keep one of them there.")
         if files:
             return files[0]
-    return None
+    return origin.shipped
 
 
 def stored_arrays(spec: DatasetSpec, origin: Stored, data_dir: Path | None, progress: Progress = no_progress) -> Arrays:

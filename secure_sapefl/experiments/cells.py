@@ -71,9 +71,10 @@ class CellResult:
     source: str
     partition: str
     seconds: float
+    test_rows: tuple[int, ...] = ()  # of each client; cells of before 0.2.0 did not say
 
     @classmethod
-    def of(cls, result: Result) -> "CellResult":
+    def of(cls, result: Result, test_rows: tuple[int, ...] = ()) -> "CellResult":
         return cls(
             accuracy=result.accuracy.per_client,
             auc=result.auc.per_client,
@@ -82,6 +83,7 @@ class CellResult:
             source=result.facts["source"],
             partition=result.facts["partition"],
             seconds=result.seconds()["total"],
+            test_rows=test_rows,
         )
 
     def to_json(self) -> dict[str, Any]:
@@ -98,6 +100,7 @@ class CellResult:
             source=values["source"],
             partition=values["partition"],
             seconds=values["seconds"],
+            test_rows=tuple(values.get("test_rows", ())),
         )
 
 
@@ -110,7 +113,8 @@ def run_cell(cell: Cell) -> CellResult:
         )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", PrivacyWarning)  # `setting.check` has warned, once for all cells
-        return CellResult.of(simulate(cell.config, federation=federation))
+        test_rows = tuple(len(client.test) for client in federation.clients)
+        return CellResult.of(simulate(cell.config, federation=federation), test_rows)
 
 
 def federation_for(cell: Cell, progress: Progress = no_progress) -> Federation:

@@ -8,6 +8,7 @@ from secure_sapefl.experiments.compare import Comparison, Request
 from secure_sapefl.experiments.describe import described, sources
 from secure_sapefl.experiments.paper import Metric, published
 from secure_sapefl.experiments.setting import Contender, Task
+from secure_sapefl.experiments.site_table import NOTE, site_records, site_sheets
 from secure_sapefl.experiments.statistics import LEVEL, TEST, Duel, Estimate, Placement
 from secure_sapefl.experiments.tables import NOTHING, Document, Sheet, number, p_value, percent, points
 from secure_sapefl.experiments.tune import Choice, Pair
@@ -23,6 +24,8 @@ def document(comparison: Comparison) -> Document:
     tables = {(task.label, metric): comparison.placements(task, metric) for task in request.tasks for metric in METRICS}
     sheets = [_overview(request, tables, metric) for metric in METRICS] if len(request.tasks) > 1 else []
     sheets += [_details(request, tables, task, metric) for task in request.tasks for metric in METRICS]
+    of_sites = tuple(site_sheets(comparison))
+    sheets += of_sites
     if comparison.choices:
         sheets.append(_chosen(comparison.choices))
     return Document(
@@ -30,9 +33,13 @@ def document(comparison: Comparison) -> Document:
         title="Comparison of methods",
         setting=(*described(request.setting), *sources(request.tasks, comparison.results)),
         sheets=tuple(sheets),
-        notes=(*_notes(request), paper.PROTOCOL),
+        notes=(*_notes(request), *((NOTE,) if of_sites else ()), paper.PROTOCOL),
         records=tuple(_records(request, tables)),
-        extra={"tuned": [_choice_record(pair, choice) for pair, choice in comparison.choices.items()], "test": TEST},
+        extra={
+            "tuned": [_choice_record(pair, choice) for pair, choice in comparison.choices.items()],
+            "test": TEST,
+            "sites": site_records(comparison),
+        },
     )
 
 

@@ -33,6 +33,7 @@ def test_list_names_every_dataset_with_licence_and_fetch_command():
     assert len(entries) == 11
     assert entries["synthetic"]["here"] == "generated"
     assert entries["heart"]["licence"].startswith("CC BY 4.0")
+    assert entries["heart"]["here"] == "heart_disease_4hospitals.npz (920 rows, comes with the package)"
     assert entries["har"]["here"] == "no; secure-sapefl data fetch har"
 
 

@@ -12,6 +12,7 @@ beyond -3 or 7 mm are not seen in exercise tests. Typical values are those that 
 """
 
 import io
+from pathlib import Path
 from types import MappingProxyType
 from typing import Final
 
@@ -23,6 +24,8 @@ from secure_sapefl.data.prepare import LearnedScale, PublicScale, Range, standar
 from secure_sapefl.data.spec import DatasetSpec, Layout, Options, Stored, one_of
 from secure_sapefl.data.table import Table
 
+SHIPPED: Final = Path(__file__).with_name("heart_disease_4hospitals.npz")
+"""The one dataset in this repository; the text file beside it names its donors and its licence."""
 BASE: Final = "https://archive.ics.uci.edu/ml/machine-learning-databases/heart-disease/"
 HOSPITALS: Final = {  # file and MD5, as pinned by FLamby (fed_heart_disease)
     "Cleveland": ("processed.cleveland.data", "2d91a8ff69cfd9616aa47b59d6f843db"),
@@ -103,7 +106,7 @@ SPEC = DatasetSpec(
     "column gets mean 0 and deviation 1; a column the client never recorded is 0; clipped to ±10. Made-up clients get "
     "one scale, from all their training rows. In a private study, or with standardise=public: scaled by clinical "
     "ranges, missing values typical, nothing learned",
-    origin=Stored(key="heart_disease", table=_table, fetch=_fetch),
+    origin=Stored(key="heart_disease", table=_table, fetch=_fetch, shipped=SHIPPED),
     options=MappingProxyType({"standardise": "auto"}),
     private_options=MappingProxyType({"standardise": "public"}),
 )

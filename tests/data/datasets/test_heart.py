@@ -46,13 +46,31 @@ def test_cholesterol_zero_is_not_a_measurement(official_heart, fetched):
     assert np.isnan(cholesterol).tolist() == [False] * 8 + [True] * 4 + [False] * 4
 
 
-def test_a_fetched_dataset_is_used_and_not_fetched_twice(official_heart):
-    arguments = {"clients": None, "partition": None, "kappa": 0.3, "seed": 0}
-    federation = build_federation("heart", **arguments)
-    requests = len(official_heart.ranges)
-    build_federation("heart", **arguments)
+ARGUMENTS = {"clients": None, "partition": None, "kappa": 0.3, "seed": 0}
+
+
+def test_a_fetched_dataset_comes_before_the_one_that_ships_and_is_not_fetched_twice(official_heart, fetched):
+    fetched("heart")
+    federation = build_federation("heart", **ARGUMENTS)
+    assert federation.source == "heart_disease.npz, 16 rows"
     assert [client.name for client in federation.clients] == list(heart.HOSPITALS)
-    assert len(official_heart.ranges) == requests == 4
+    assert len(official_heart.ranges) == 4
+
+
+def test_the_table_that_ships_needs_neither_network_nor_folder(official_heart):
+    federation = build_federation("heart", **ARGUMENTS)
+    assert official_heart.ranges == []
+    assert federation.source == "heart_disease_4hospitals.npz, 920 rows"
+    assert federation.class_counts()[:, 1].tolist() == [139, 106, 115, 149]
+
+
+def test_the_table_that_ships_is_the_published_one_and_names_its_donors():
+    """The digest of the table whose four parts have the MD5 sums of the published files."""
+    digest = hashlib.sha256(heart.SHIPPED.read_bytes()).hexdigest()
+    assert digest == "087a12701fda39bf32799736cbdf8fecfa2d6e71b9f05b8a106cf545eafec33c"
+    beside = heart.SHIPPED.with_suffix(".txt").read_text(encoding="utf-8")
+    for words in ("Janosi", "Steinbrunn", "Pfisterer", "Detrano", "CC BY 4.0"):
+        assert words in beside
 
 
 def test_a_wrong_checksum_says_what_to_do_and_leaves_no_dataset(official_heart, private_cache, monkeypatch, fetched):
@@ -63,9 +81,8 @@ def test_a_wrong_checksum_says_what_to_do_and_leaves_no_dataset(official_heart, 
     assert not list(private_cache.glob("*.npz"))
 
 
-def test_hospitals_have_their_patients_and_unrecorded_cholesterol_is_neutral(real_data):
-    folder = real_data("heart_disease_4hospitals.npz")
-    federation = build_federation("heart", clients=None, partition=None, kappa=0.3, seed=0, data_dir=folder)
+def test_hospitals_have_their_patients_and_unrecorded_cholesterol_is_neutral():
+    federation = build_federation("heart", **ARGUMENTS)
     assert [client.name for client in federation.clients] == ["Cleveland", "Hungarian", "Switzerland", "VA_Long_Beach"]
     assert federation.class_counts()[:, 1].tolist() == [139, 106, 115, 149]
     cholesterol = 4

@@ -1,0 +1,70 @@
+"""Sites × methods, and what each site is told."""
+
+from collections.abc import Callable
+
+import pytest
+
+from secure_sapefl.experiments.cells import CellResult
+from secure_sapefl.experiments.compare import Comparison, Request
+from secure_sapefl.experiments.comparison_document import document
+from secure_sapefl.experiments.setting import Contender, Setting, Task
+from secure_sapefl.experiments.site_table import MOST_SITES, site_records, site_rows, site_sheets
+
+HEART = Task(dataset="heart")
+ACCURACY = {"local": (0.5, 0.9), "fedavg": (0.6, 0.4), "sapefl": (0.9, 0.6)}
+
+
+@pytest.fixture
+def compared(tiny: Callable[..., Setting], result: Callable[..., CellResult]) -> Callable[..., Comparison]:
+    """Two sites with 100 test rows each; the second seed is 0.02 better everywhere."""
+
+    def make(*methods: str, sites: int = 2, test_rows: int = 100) -> Comparison:
+        contenders = tuple(Contender(method=method) for method in methods)
+        results = {}
+        for method in methods:
+            one = (ACCURACY[method] * sites)[:sites]
+            rows = (test_rows,) * sites if test_rows else ()
+            seeds = (result(*one, test_rows=rows), result(*(value + 0.02 for value in one), test_rows=rows))
+            results["heart", method] = seeds
+        return Comparison(
+            request=Request(setting=tiny(seeds=2), tasks=(HEART,), contenders=contenders), results=results, choices={}
+        )
+
+    return make
+
+
+def test_every_site_has_its_mean_over_seeds_with_an_interval(compared: Callable[..., Comparison]) -> None:
+    first, second = site_rows(compared("local", "fedavg", "sapefl"), HEART)
+    assert (first.site, first.test_rows, first.by_method["sapefl"].value) == ("c0", 100, pytest.approx(0.91))
+    assert first.by_method["sapefl"].low < 0.91 < first.by_method["sapefl"].high
+    assert first.verdict is not None
+    assert first.verdict.startswith("its own model is 40.0 points better than alone and 30.0 points better")
+    assert second.verdict is not None
+    assert second.verdict.endswith("this site should keep to itself")
+
+
+@pytest.mark.parametrize("methods", [("local", "sapefl"), ("fedavg", "sapefl"), ("local", "fedavg")])
+def test_no_verdict_without_all_three(compared: Callable[..., Comparison], methods: tuple[str, ...]) -> None:
+    comparison = compared(*methods)
+    assert [row.verdict for row in site_rows(comparison, HEART)] == [None, None]
+    assert len(list(site_sheets(comparison))) == 1
+
+
+def test_the_report_has_both_tables_and_programs_have_all_numbers(compared: Callable[..., Comparison]) -> None:
+    made = document(compared("local", "fedavg", "sapefl"))
+    text = made.to_markdown()
+    assert "| c0 | 100 | 51.0 (41–61) | 61.0 (51–70) | 91.0 (84–95) |" in text
+    assert "## heart: was it worth it?" in text
+    assert "Wilson" in text
+    record = made.to_json()["sites"][1]
+    assert (record["site"], record["accuracy"]["local"]["value"]) == ("c1", 0.91)
+
+
+def test_too_many_sites_are_left_to_programs(compared: Callable[..., Comparison]) -> None:
+    comparison = compared("local", sites=MOST_SITES + 1)
+    assert list(site_sheets(comparison)) == []
+    assert len(site_records(comparison)) == MOST_SITES + 1
+
+
+def test_results_that_do_not_say_how_many_rows_they_rest_on_get_no_table(compared: Callable[..., Comparison]) -> None:
+    assert list(site_sheets(compared("local", "fedavg", "sapefl", test_rows=0))) == []
