@@ -12,4 +12,6 @@ round_key.py    the site: encrypt once, deal shares, forget
 aggregator.py   the server
 committee.py, drawing.py, member.py, policy.py, certificate.py   who may open a sum, and on what terms
 recombining.py, opening.py   the site again: answers to key, sum to mean
+openable.py     a sum with all it takes to open it
+sealed_vector.py   a vector for named readers
 """

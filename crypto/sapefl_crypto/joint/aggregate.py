@@ -84,6 +84,10 @@ class JointAggregate:
     def unchanged(self) -> bool:
         return not self.claimed.claim.parts
 
+    @property
+    def weights(self) -> dict[str, int]:
+        return self.claimed.claim.weights
+
     def to_bytes(self) -> bytes:
         claim = self.claimed.to_bytes()
         return with_checksum(_AGGREGATE.pack(_AGGREGATE_MAGIC, _VERSION, len(claim)), claim, self.payload)

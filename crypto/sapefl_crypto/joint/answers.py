@@ -23,7 +23,7 @@ from sapefl_crypto.joint.field import PRIME, PRIME_BITS
 from sapefl_crypto.joint.frames import DIGEST_BYTES, SIGNATURE_BYTES
 from sapefl_crypto.joint.occasion import OCCASION_BYTES, JointOccasion, JointRound
 from sapefl_crypto.joint.round_key import CHECKS, SHARED_NUMBERS
-from sapefl_crypto.joint.sealing import Readers, SealingKey, open_from_many, seal_for_many
+from sapefl_crypto.joint.sealing import Readers, Unsealer, open_from_many, seal_for_many
 from sapefl_crypto.keys.identity import SiteIdentity
 from sapefl_crypto.keys.signing import sign_document, verify_document
 from sapefl_crypto.packing import pack, unpack
@@ -53,7 +53,7 @@ def sealed_answer(
     return message + sign_document(identity, message, kind=_KIND)
 
 
-def read_answer(data: bytes, about: JointRound, claimed: JointClaim, *, sealing: SealingKey, reader: str) -> Answer:
+def read_answer(data: bytes, about: JointRound, claimed: JointClaim, *, sealing: Unsealer, reader: str) -> Answer:
     """The answer, if a member of this committee signed and sealed it for this claim; else `FrameRejected`."""
     header, member = _read_header(data, about, claimed)
     message = data[:-SIGNATURE_BYTES]

@@ -45,6 +45,11 @@ class Committee:
         return (len(self.members) + self.tolerated) // 2 + 1
 
     @property
+    def needed(self) -> int:
+        """Members without whom no sum is opened: enough to certify a claim, and enough to answer it."""
+        return max(self.quorum, self.threshold)
+
+    @property
     def fewest_senders(self) -> int:
         """Two honest sites must remain when all colluders are among the senders."""
         return self.colluders + 2

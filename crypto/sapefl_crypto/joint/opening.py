@@ -23,7 +23,7 @@ from sapefl_crypto.joint.policy import JointPolicy
 from sapefl_crypto.joint.recombining import SumKey, recombine
 from sapefl_crypto.joint.ring import Multiplier
 from sapefl_crypto.joint.rows import blocks, rows_of, unpack_rows
-from sapefl_crypto.joint.sealing import SealingKey
+from sapefl_crypto.joint.sealing import Unsealer
 from sapefl_crypto.joint.tags import IntegerTags, TagRoot
 from sapefl_crypto.parameters import TAGS
 from sapefl_crypto.seal import Coefficients
@@ -46,7 +46,7 @@ def open_mean(
     answers: Iterable[bytes],
     *,
     reader: str,
-    sealing: SealingKey,
+    sealing: Unsealer,
     root: TagRoot,
     policy: JointPolicy | None = None,
 ) -> Opened:
@@ -117,7 +117,7 @@ def _products(about: JointRound, key: SumKey) -> Iterator[Coefficients]:
 
 
 def _read(
-    about: JointRound, aggregate: JointAggregate, answers: Iterable[bytes], reader: str, sealing: SealingKey
+    about: JointRound, aggregate: JointAggregate, answers: Iterable[bytes], reader: str, sealing: Unsealer
 ) -> tuple[list[Answer], list[str]]:
     """Answers that can be read, and why the others cannot."""
     read, refused = [], []

@@ -51,14 +51,14 @@ class RoundKey(Guarded):
     """One site's key for one occasion. It encrypts one vector, once: a second would show the difference of the two.
 
     The key itself is gone as soon as it is made: what remains is one mask for every chunk, and the shares, sealed for
-    the round's ``members`` (their public sealing keys, see `sealing.announced`).
+    the round's ``members`` (their public sealing keys, see `sealing.announced`). Who is on the committee and announced
+    none is away: there is no share for it, and it takes as many of the others as ever.
     """
 
     __slots__ = ("_about", "_masks", "_nonce", "_sender", "_shares")
 
     def __init__(self, about: JointRound, *, sender: str, members: Readers) -> None:
-        if set(members) != set(about.committee.members):
-            raise ValueRejected(f"{about}: shares go to each of {', '.join(about.committee.members)} and to no other.")
+        _require_committee(about, members)
         secret = fresh_secret()
         self._about = about
         self._sender = sender
@@ -115,6 +115,17 @@ class RoundKey(Guarded):
         return payload
 
 
+def _require_committee(about: JointRound, members: Readers) -> None:
+    committee = about.committee
+    if strangers := sorted(set(members) - set(committee.members)):
+        raise ValueRejected(f"{about}: shares go to the committee, and {strangers[0]!r} is not on it.")
+    if len(members) < committee.needed:
+        raise ValueRejected(
+            f"{about}: {len(members)} of {len(committee.members)} members are here, {committee.needed} are needed to "
+            "open a sum; wait for the others."
+        )
+
+
 def fresh_secret() -> Coefficients:
     """A uniform ring element in NTT form, and the dealer's masks: all numbers that are shared."""
     return uniform(Secret(os.urandom(ROOT_BYTES)), 0, SHARED_NUMBERS)
@@ -142,7 +153,7 @@ def _sealed_shares(about: JointRound, sender: str, members: Readers, secret: Coe
     committee = about.committee
     dealt = DealtShares(secret, threshold=committee.threshold, members=len(committee.members))
     sealed = {
-        name: seal(members[name], plain, context=share_context(about, sender, name))
+        name: seal(members[name], plain, context=share_context(about, sender, name)) if name in members else b""
         for name, plain in zip(committee.members, dealt.plain(), strict=True)
     }
     dealt.erase()

@@ -1,7 +1,8 @@
 """A site's sealing key of one round, and one message for several readers.
 
-Shares and answers are sealed with HPKE (RFC 9180, the suite of identity.py) for X25519 keys that live in memory for one
-round: when the round is over and the keys are gone, nobody opens them again, whoever has the site's disk.
+Shares are sealed with HPKE (RFC 9180, the suite of identity.py) for X25519 keys that live in memory for one round: when
+the round is over and the keys are gone, nobody opens them again, whoever has the site's disk. What a site must be able
+to read later, or after a crash (answers, a model for peers), can be sealed for the key of its identity instead.
 
 One message for many readers (an answer, a model for peers) is encrypted once with AES-256-GCM under a fresh key, and
 that key is sealed for each reader:
@@ -18,8 +19,8 @@ offset  size  field                                    (integers big endian)
 import hashlib
 import os
 import struct
-from collections.abc import Mapping
-from typing import Final
+from collections.abc import Iterator, Mapping
+from typing import Final, Protocol
 
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
@@ -27,7 +28,7 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from sapefl_crypto.binding import bind
 from sapefl_crypto.errors import FrameRejected, KeyRejected
-from sapefl_crypto.frames import encoded_sender
+from sapefl_crypto.frames import encoded_sender, read_sender
 from sapefl_crypto.joint.occasion import Moment
 from sapefl_crypto.keys.identity import SUITE, SiteIdentity, SitePublicKeys, can_seal
 from sapefl_crypto.keys.signing import sign_document, verify_document
@@ -44,7 +45,7 @@ _NONCE_BYTES: Final = 12
 _KIND: Final = "joint sealing key"
 
 Readers = Mapping[str, bytes]
-"""Names and public sealing keys of this round."""
+"""Names and public sealing keys, of this round or of identities."""
 
 
 class SealingKey(Guarded):
@@ -74,6 +75,28 @@ class SealingKey(Guarded):
         self._private = None
 
 
+class Unsealer(Protocol):
+    """Whoever opens what was sealed for its public key: `SealingKey` or `LastingKey`."""
+
+    def unseal(self, blob: bytes, *, context: bytes) -> Secret: ...
+
+
+class LastingKey(Guarded):
+    """The sealing key of a site's identity: it is on disk, and opens years later what was sealed for it today."""
+
+    __slots__ = ("_identity", "public")
+
+    def __init__(self, identity: SiteIdentity) -> None:
+        self._identity = identity
+        self.public: Final = identity.public.sealing
+
+    def unseal(self, blob: bytes, *, context: bytes) -> Secret:
+        try:
+            return Secret(self._identity.unseal_as(blob, info=_info(self.public, context)))
+        except KeyRejected as error:
+            raise FrameRejected(str(error)) from None
+
+
 def announced(site: SitePublicKeys, announcement: bytes, moment: Moment) -> bytes:
     """The sealing key this site announced for this moment, or `FrameRejected`."""
     public, signature = announcement[:PUBLIC_BYTES], announcement[PUBLIC_BYTES:]
@@ -94,7 +117,7 @@ def seal_for_many(readers: Readers, data: bytes, *, context: bytes) -> bytes:
     return header + nonce + AESGCM(key).encrypt(nonce, data, _about(header, context))
 
 
-def open_from_many(key: SealingKey, reader: str, blob: bytes, *, context: bytes) -> bytes:
+def open_from_many(key: Unsealer, reader: str, blob: bytes, *, context: bytes) -> bytes:
     """The data, if ``reader`` with this key is among those it was sealed for; else `FrameRejected`."""
     wrapped, start = _find(blob, reader)
     content = key.unseal(wrapped, context=context)
@@ -106,22 +129,35 @@ def open_from_many(key: SealingKey, reader: str, blob: bytes, *, context: bytes)
         raise FrameRejected("A sealed message was altered on its way; ask for it again.") from None
 
 
+def readers_of(blob: bytes) -> tuple[str, ...]:
+    """For whom a message was sealed, by what it says in the open; who is named falsely cannot open it."""
+    return tuple(_entry_name(entry) for entry, _ in _entries(blob))
+
+
 def _find(blob: bytes, reader: str) -> tuple[bytes, int]:
-    """The reader's sealed key, and where the list of readers ends. Entries are read only as far as bytes are there."""
+    """The reader's sealed key, and where the list of readers ends."""
+    wanted, entries = _entry(reader), list(_entries(blob))
+    found = [entry[len(wanted) :] for entry, _ in entries if entry.startswith(wanted)]
+    if not found:
+        raise FrameRejected(f"This message was not sealed for {reader!r}.")
+    return found[0], entries[-1][1]
+
+
+def _entries(blob: bytes) -> Iterator[tuple[bytes, int]]:
+    """Every reader's entry, and where it ends; read only as far as bytes are there."""
     if len(blob) < _HEADER.size or blob[:4] != _MAGIC or blob[4] != _VERSION:
         raise FrameRejected(f"Not a sealed message of version {_VERSION}; use the same package version everywhere.")
-    _, _, count = _HEADER.unpack_from(blob)
-    start, found, wanted = _HEADER.size, b"", _entry(reader)
-    for _ in range(count):
+    start = _HEADER.size
+    for _ in range(_HEADER.unpack_from(blob)[2]):
         end = start + 1 + (blob[start] if start < len(blob) else 0) + _WRAPPED_BYTES
         if end > len(blob):
             raise FrameRejected("A sealed message's list of readers runs past its end; ask for it again.")
-        if blob[start : end - _WRAPPED_BYTES] == wanted:
-            found = blob[end - _WRAPPED_BYTES : end]
+        yield blob[start:end], end
         start = end
-    if not found:
-        raise FrameRejected(f"This message was not sealed for {reader!r}.")
-    return found, start
+
+
+def _entry_name(entry: bytes) -> str:
+    return read_sender(entry[1:-_WRAPPED_BYTES], "A sealed message")
 
 
 def _entry(name: str) -> bytes:

@@ -140,9 +140,13 @@ class SiteIdentity(Guarded):
 
     def unseal(self, blob: bytes, *, context: bytes) -> bytes:
         """Open what somebody sealed for this site's public keys under the same ``context``."""
+        return self.unseal_as(blob, info=self.public.purpose(context))
+
+    def unseal_as(self, blob: bytes, *, info: bytes) -> bytes:
+        """The same for what was sealed for the sealing key alone, under an ``info`` of another kind."""
         try:
-            return SUITE.decrypt(blob, self._sealing, self.public.purpose(context))
-        except InvalidTag:
+            return SUITE.decrypt(blob, self._sealing, info)
+        except (InvalidTag, ValueError):
             raise KeyRejected(
                 f"Site {self.public.name!r} cannot open this sealed secret: it was damaged, or made for another site, "
                 f"study or purpose. Ask for a copy sealed for fingerprint {self.public.fingerprint}."

@@ -1,9 +1,10 @@
-"""One vector under one key, its shares with the whole committee."""
+"""One vector under one key, its shares with the committee."""
 
 import numpy as np
 import pytest
 
-from sapefl_crypto import KeyRejected, ValueRejected
+from sapefl_crypto import FrameRejected, KeyRejected, ValueRejected
+from sapefl_crypto.joint.frames import signed_part
 from sapefl_crypto.joint.round_key import RoundKey
 
 
@@ -37,8 +38,29 @@ def test_what_does_not_fit_is_refused_before_the_key_is_spent(make_cohort, vecto
     cohort.sign("a", key, vectors[0], 0.5)
 
 
-def test_shares_go_to_the_whole_committee_and_nobody_else(make_cohort) -> None:
+def test_shares_go_to_the_committee_and_nobody_else(make_cohort) -> None:
     cohort = make_cohort(4, members=3)
-    for members in (cohort.member_keys | {"d": bytes(32)}, {"a": cohort.member_keys["a"]}):
-        with pytest.raises(ValueRejected, match="each of a, b, c"):
-            RoundKey(cohort.about, sender="a", members=members)
+    with pytest.raises(ValueRejected, match="'d' is not on it"):
+        RoundKey(cohort.about, sender="a", members=cohort.member_keys | {"d": bytes(32)})
+
+
+def test_who_is_away_gets_no_share_and_the_others_still_open_the_sum(make_cohort, vectors) -> None:
+    """Four members, three needed: one may be away from the start, and its place in the manifest holds nothing."""
+    whole, cohort = make_cohort(4), make_cohort(4)
+    expected = whole.run(vectors[:4], [0.5, 0.6, 0.7, 0.8])
+    here = {name: key for name, key in cohort.member_keys.items() if name != "b"}
+    for name, vector, score in zip(cohort.names, vectors, (0.5, 0.6, 0.7, 0.8), strict=False):
+        key = RoundKey(cohort.about, sender=name, members=here)
+        cohort.uploads[name] = upload = cohort.sign(name, key, vector, score)
+        assert upload.shares["b"] == b""
+        for member in here:
+            cohort.members[member].receive(signed_part(upload.frame), upload.shares[member])
+        with pytest.raises(FrameRejected, match="does not open"):
+            cohort.members["b"].receive(signed_part(upload.frame), b"")
+    aggregate = cohort.aggregate()
+    certificate = cohort.certify(aggregate, list(here))
+    opened = cohort.open(aggregate, certificate, cohort.answers(aggregate, certificate, list(here)), reader="b")
+    assert np.array_equal(opened.mean, expected)
+    two = {name: here[name] for name in ("a", "c")}
+    with pytest.raises(ValueRejected, match="2 of 4 members are here, 3 are needed"):
+        RoundKey(cohort.about, sender="a", members=two)

@@ -6,7 +6,15 @@ import pytest
 
 from sapefl_crypto import FrameRejected, KeyRejected, SiteIdentity
 from sapefl_crypto.joint.occasion import Moment
-from sapefl_crypto.joint.sealing import SealingKey, announced, open_from_many, seal, seal_for_many
+from sapefl_crypto.joint.sealing import (
+    LastingKey,
+    SealingKey,
+    announced,
+    open_from_many,
+    readers_of,
+    seal,
+    seal_for_many,
+)
 
 MOMENT = Moment(study="s", round_index=3)
 KEYS = {name: SealingKey() for name in "abc"}
@@ -65,3 +73,15 @@ def test_altered_messages_do_not_open() -> None:
             open_from_many(KEYS["b"], "b", changed, context=b"")
         with pytest.raises(FrameRejected):
             open_from_many(KEYS["b"], "b", blob[:at], context=b"")
+
+
+def test_a_lasting_key_opens_what_was_sealed_for_its_identity() -> None:
+    site = SiteIdentity.generate("d")
+    blob = seal_for_many(READERS | {"d": site.public.sealing}, b"data", context=b"here")
+    again = LastingKey(SiteIdentity.from_secret(site.export_secret()))
+    assert readers_of(blob) == ("a", "b", "c", "d")
+    assert open_from_many(again, "d", blob, context=b"here") == b"data"
+    with pytest.raises(FrameRejected, match="cannot open"):
+        open_from_many(again, "a", blob, context=b"here")
+    with pytest.raises(KeyRejected, match="cannot open"):
+        site.unseal(seal(site.public.sealing, b"data", context=b"here"), context=b"here")
