@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from sapefl_crypto.bench_report import Report, Target
-    from sapefl_crypto.joint.bench_report import JointReport
+    from sapefl_crypto.joint.bench.report import JointReport
 
 app = typer.Typer(help="Measure this system against a naive version of itself, in one run.", no_args_is_help=True)
 
@@ -63,13 +63,13 @@ def crypto(
 
 def _measured(keys: Keys, params: int, clients: int, tree_frames: int) -> "Report | JointReport":
     from sapefl_crypto import bench
-    from sapefl_crypto.joint import bench as joint_bench
+    from sapefl_crypto.joint.bench.run import run as run_joint
 
     def say(news: str) -> None:
         typer.echo(news, err=True)
 
     if keys is Keys.JOINT:
-        return joint_bench.run(params, clients, tree_frames, say)
+        return run_joint(params, clients, tree_frames, say)
     return bench.run(params, clients, say)
 
 

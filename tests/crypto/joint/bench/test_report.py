@@ -1,7 +1,7 @@
 """Targets are met or not by their own numbers."""
 
 from sapefl_crypto.bench_report import Costs
-from sapefl_crypto.joint.bench_report import Leg, joint_targets
+from sapefl_crypto.joint.bench.report import Leg, joint_targets
 
 
 def test_targets_are_met_or_not_by_their_own_numbers() -> None:

@@ -15,7 +15,7 @@ from sapefl_crypto.bench import high_water_mark
 from sapefl_crypto.errors import CryptoError
 from sapefl_crypto.joint.aggregate import JointAggregate
 from sapefl_crypto.joint.aggregator import JointAggregator, LimbSum
-from sapefl_crypto.joint.bench_report import Tree
+from sapefl_crypto.joint.bench.report import Tree
 from sapefl_crypto.joint.committee import Committee
 from sapefl_crypto.joint.frames import Manifest, digest, nonce_of
 from sapefl_crypto.joint.occasion import JointRound

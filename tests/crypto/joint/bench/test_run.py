@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from sapefl_crypto import ValueRejected
-from sapefl_crypto.joint.bench import JointWay, run
+from sapefl_crypto.joint.bench.run import JointWay, run
 
 VECTORS = np.random.default_rng(0).normal(0, 0.02, (4, 5000)).astype(np.float32)
 SCORES = np.array([0.4, 0.5, 0.9, 1.0])

@@ -29,8 +29,8 @@ from sapefl_crypto.cohort import CohortKey
 from sapefl_crypto.errors import ValueRejected
 from sapefl_crypto.joint.aggregate import JointAggregate
 from sapefl_crypto.joint.aggregator import JointAggregator
-from sapefl_crypto.joint.bench_report import JointReport, Leg, joint_targets
-from sapefl_crypto.joint.bench_tree import climb, peak_memory
+from sapefl_crypto.joint.bench.report import JointReport, Leg, joint_targets
+from sapefl_crypto.joint.bench.tree import climb, peak_memory
 from sapefl_crypto.joint.certificate import Certificate
 from sapefl_crypto.joint.committee import Committee
 from sapefl_crypto.joint.frames import signed_part

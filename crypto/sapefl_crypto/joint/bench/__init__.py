@@ -1,0 +1,1 @@
+"""What joint keys cost: `secure-sapefl bench crypto --keys joint`."""
