@@ -42,6 +42,12 @@ def composition(events: Iterable[Event]) -> Composition:
     return [(noise, rate, steps[noise, rate]) for noise, rate in sorted(steps)]
 
 
+def composition_in_sums(events: Iterable[Event], least_honest: int = 1) -> Composition:
+    """The same as readers of opened sums see it. Shared noise counts where ``least_honest`` shares of it at least are
+    unknown to every reader; the rest counts as if everybody else conspired."""
+    return composition(event.in_a_sum() if event.honest >= least_honest else event for event in events)
+
+
 def renyi_divergence(spent: Composition, orders: Orders = ORDERS) -> NDArray[np.float64]:
     """The RDP curve of a composition."""
     return sum((count * _of_one_step(noise, rate, orders) for noise, rate, count in spent), np.zeros(len(orders)))

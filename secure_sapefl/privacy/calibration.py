@@ -55,22 +55,27 @@ def calibrate(budget: Budget, schedule: Schedule) -> Noise:
     training again, beside that s.
     """
     if not schedule.steps:
-        alone = _least(budget, lambda noise: schedule.composition(Noise(None, noise))) if schedule.queries else None
+        alone = (
+            least_noise(budget, lambda noise: schedule.composition(Noise(None, noise))) if schedule.queries else None
+        )
         return Noise(None, alone)
     score = _score_noise(budget, schedule) if schedule.queries else None
-    return Noise(_least(budget, lambda noise: schedule.composition(Noise(noise, score))), score)
+    return Noise(least_noise(budget, lambda noise: schedule.composition(Noise(noise, score))), score)
 
 
 def _score_noise(budget: Budget, schedule: Schedule) -> float:
-    alone = _least(budget, lambda noise: schedule.composition(Noise(noise, None)))
+    alone = least_noise(budget, lambda noise: schedule.composition(Noise(noise, None)))
     spent = schedule.composition(Noise(alone, None))
     order = best_order(spent, budget.delta)
     total = float(renyi_divergence(spent)[ORDERS.index(order)])
     return sqrt(schedule.rounds * schedule.queries * order / (2 * schedule.score_fraction * total))
 
 
-def _least(budget: Budget, spent: Callable[[float], Composition]) -> float:
-    """Bisection on a logarithmic scale; what is returned was itself checked against the budget."""
+def least_noise(budget: Budget, spent: Callable[[float], Composition]) -> float:
+    """The least noise multiplier with which a composition stays within the budget.
+
+    Bisection on a logarithmic scale; what is returned was itself checked.
+    """
     orders = orders_near(budget.epsilon, budget.delta)
 
     def fits(noise: float) -> bool:

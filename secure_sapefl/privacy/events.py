@@ -2,12 +2,13 @@
 
 import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
-from typing import Any, Literal, get_args
+from dataclasses import asdict, dataclass, replace
+from typing import Any, Final, Literal, get_args
 
 from secure_sapefl.errors import BadInput
 
 Mechanism = Literal["dp-sgd", "gaussian"]
+_SHARED: Final = ("contributors", "colluders")  # left out of files where there is no such thing
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -16,6 +17,9 @@ class Event:
 
     ``noise_multiplier`` is the noise's standard deviation in units of the L2 sensitivity to one record, added or
     removed. A plain Gaussian mechanism samples everybody (``sample_rate`` 1) once.
+
+    Under shared noise that is the site's own share, which is what protects it if everybody else conspires. The release
+    is opened only in a sum of ``contributors`` at least, of whom ``colluders`` may collude; both are 0 elsewhere.
     """
 
     mechanism: Mechanism
@@ -25,6 +29,8 @@ class Event:
     steps: int
     round_index: int
     study: str
+    contributors: int = 0
+    colluders: int = 0
 
     def __post_init__(self) -> None:
         sound = (
@@ -34,15 +40,32 @@ class Event:
             and 0 < self.sample_rate <= 1
             and self.steps >= 1
             and self.round_index >= 0
+            and (self.honest >= 1 or self.contributors == self.colluders == 0)
+            and self.colluders >= 0
         )
         if not sound:
             raise BadInput(
                 f"Not an event of a private mechanism: {asdict(self)}. Expected noise > 0, a sample rate in (0, 1], "
-                "at least one step and a round from 0 on."
+                "at least one step, a round from 0 on, and two contributors more than colluders under shared noise."
             )
 
+    @property
+    def shared(self) -> bool:
+        """Whether it counts on others' noise."""
+        return self.contributors > 0
+
+    @property
+    def honest(self) -> int:
+        """The fewest shares of the noise in a sum that no reader knows: all but the colluders' and its own."""
+        return self.contributors - self.colluders - 1
+
+    def in_a_sum(self) -> "Event":
+        """The same event as readers of opened sums see it: behind the noise of all honest contributors."""
+        return replace(self, noise_multiplier=self.noise_multiplier * math.sqrt(self.honest)) if self.shared else self
+
     def to_json(self) -> dict[str, Any]:
-        return asdict(self)
+        fields = asdict(self)
+        return fields if self.shared else {name: fields[name] for name in fields if name not in _SHARED}
 
     @classmethod
     def from_json(cls, fields: Mapping[str, Any]) -> "Event":

@@ -4,6 +4,7 @@ Simulations draw from keyed streams, so that a run can be repeated. Whoever coul
 noise: a site that serves real records draws from a cryptographically secure generator, and a run says which it used.
 """
 
+import os
 import ssl
 from typing import Literal, Protocol
 
@@ -12,7 +13,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-GeneratorName = Literal["keyed streams (simulation only)", "OpenSSL (ssl.RAND_bytes)"]
+GeneratorName = Literal["keyed streams (simulation only)", "OpenSSL (ssl.RAND_bytes)", "operating system (os.urandom)"]
 
 _SUMMANDS = 4
 
@@ -72,3 +73,24 @@ class SecureRandomness:
         radius = np.sqrt(-2 * np.log1p(-self.uniform(half)))
         angle = 2 * np.pi * self.uniform(half)
         return np.concatenate((radius * np.cos(angle), radius * np.sin(angle)))[:count]
+
+
+class SystemRandomness:
+    """Every bit from the operating system's generator. For noise that is rounded to a grid, which hides the low bits of
+    a floating-point Gaussian by itself: one draw a number is enough."""
+
+    name: GeneratorName = "operating system (os.urandom)"
+
+    def uniform(self, *shape: int) -> NDArray[np.float64]:
+        return ((self._bits(int(np.prod(shape))) >> np.uint64(11)).astype(np.float64) * 2.0**-53).reshape(shape)
+
+    def normal_(self, out: Tensor) -> None:
+        """Box and Muller. The radius has 64 bits, so that the tail ends at 9.5 deviations and not at 8.6."""
+        half = -(-out.numel() // 2)
+        radius = np.sqrt(-2 * np.log((self._bits(half).astype(np.float64) + 0.5) * 2.0**-64))
+        angle = 2 * np.pi * self.uniform(half)
+        drawn = np.concatenate((radius * np.cos(angle), radius * np.sin(angle)))[: out.numel()]
+        out.copy_(torch.from_numpy(drawn).view(out.shape))
+
+    def _bits(self, count: int) -> NDArray[np.uint64]:
+        return np.frombuffer(os.urandom(8 * count), dtype=np.uint64)

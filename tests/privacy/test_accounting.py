@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import dp_accounting
 import pytest
@@ -11,7 +12,14 @@ from opacus.accountants import RDPAccountant
 from scipy.optimize import brentq
 from scipy.stats import norm
 
-from secure_sapefl.privacy.accounting import ORDERS, Composition, composition, prv_epsilon, rdp_epsilon
+from secure_sapefl.privacy.accounting import (
+    ORDERS,
+    Composition,
+    composition,
+    composition_in_sums,
+    prv_epsilon,
+    rdp_epsilon,
+)
 from secure_sapefl.privacy.events import Event
 
 DELTA = 1e-5
@@ -106,3 +114,24 @@ def test_events_compose_in_any_order_and_in_any_portions(event: Callable[..., Ev
     parts += [event(steps=20), event(noise_multiplier=7.0, sample_rate=1.0, steps=1)]
     assert spent(whole) == spent(parts) == spent(parts[::-1])
     assert spent(whole) > spent(whole[:1])
+
+
+def steps_under_shared_noise(event: Callable[..., Event]) -> list[Event]:
+    """Two hundred steps of noise 2.2 in the sum of ten honest sites, and a study with noise of its own."""
+    share = event(noise_multiplier=2.2 / math.sqrt(10), sample_rate=0.064, steps=1, contributors=13, colluders=2)
+    return [*(replace(share, round_index=t) for t in range(200)), event()]
+
+
+def test_shared_noise_has_two_epsilons_and_google_finds_both(event: Callable[..., Event]) -> None:
+    """In the sum noise 2.2 a step, alone a tenth of the variance; events without shared noise count the same."""
+    events = steps_under_shared_noise(event)
+    for spent, noise in ((composition_in_sums(events), 2.2), (composition(events), 2.2 / math.sqrt(10))):
+        theirs = google([(noise, 0.064, 200), (1.3, 0.05, 100)])
+        found = RdpAccountant(list(ORDERS)).compose(theirs).get_epsilon(DELTA)
+        assert rdp_epsilon(spent, DELTA) == pytest.approx(found, rel=0.01)
+
+
+def test_whoever_trusts_fewer_others_counts_shares_as_if_all_conspired(event: Callable[..., Event]) -> None:
+    events = steps_under_shared_noise(event)
+    assert composition_in_sums(events, 10) == composition_in_sums(events)
+    assert composition_in_sums(events, 11) == composition(events)

@@ -1,14 +1,22 @@
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 import torch
 from scipy.stats import kstest
 
-from secure_sapefl.privacy.randomness import KeyedRandomness, Randomness, SecureRandomness
+from secure_sapefl.privacy.randomness import KeyedRandomness, Randomness, SecureRandomness, SystemRandomness
+
+SOURCES: dict[str, Callable[[], Randomness]] = {
+    "keyed": lambda: KeyedRandomness(np.random.default_rng(4)),
+    "secure": SecureRandomness,
+    "system": SystemRandomness,
+}
 
 
-@pytest.fixture(params=["keyed", "secure"])
+@pytest.fixture(params=list(SOURCES))
 def source(request: pytest.FixtureRequest) -> Randomness:
-    return SecureRandomness() if request.param == "secure" else KeyedRandomness(np.random.default_rng(4))
+    return SOURCES[request.param]()
 
 
 def test_normal_numbers_are_normal(source: Randomness) -> None:
@@ -34,6 +42,7 @@ def test_keyed_numbers_repeat_and_secure_ones_do_not() -> None:
     assert draw(KeyedRandomness(np.random.default_rng(4))) == draw(KeyedRandomness(np.random.default_rng(4)))
     assert draw(KeyedRandomness(np.random.default_rng(4))) != draw(KeyedRandomness(np.random.default_rng(5)))
     assert draw(SecureRandomness()) != draw(SecureRandomness())
+    assert draw(SystemRandomness()) != draw(SystemRandomness())
 
 
 def test_every_secure_bit_comes_from_the_secure_generator(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -45,6 +54,16 @@ def test_every_secure_bit_comes_from_the_secure_generator(monkeypatch: pytest.Mo
     assert not SecureRandomness().uniform(3).any()
 
 
+def test_every_bit_of_the_system_s_noise_comes_from_the_system(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Stuck at zero it gives the end of the tail, 9.5 deviations, times the cosine and the sine of 0."""
+    monkeypatch.setattr("os.urandom", bytes)
+    out = torch.ones(4, dtype=torch.float64)
+    SystemRandomness().normal_(out)
+    assert out.tolist() == pytest.approx([9.493, 9.493, 0, 0], abs=1e-3)
+    assert not SystemRandomness().uniform(3).any()
+
+
 def test_each_says_which_it_is() -> None:
     assert KeyedRandomness(np.random.default_rng(0)).name == "keyed streams (simulation only)"
     assert SecureRandomness().name == "OpenSSL (ssl.RAND_bytes)"
+    assert SystemRandomness().name == "operating system (os.urandom)"
