@@ -63,13 +63,13 @@ def crypto(
 
 def _measured(keys: Keys, params: int, clients: int, tree_frames: int) -> "Report | JointReport":
     from sapefl_crypto import bench
-    from sapefl_crypto.joint.bench.run import run as run_joint
+    from sapefl_crypto.joint.bench import run as joint_bench
 
     def say(news: str) -> None:
         typer.echo(news, err=True)
 
     if keys is Keys.JOINT:
-        return run_joint(params, clients, tree_frames, say)
+        return joint_bench.run(params, clients, tree_frames, say)
     return bench.run(params, clients, say)
 
 

@@ -3,7 +3,7 @@ import json
 import pytest
 from typer.testing import CliRunner
 
-from sapefl_crypto.joint import bench
+from sapefl_crypto.joint.bench import run as bench
 from secure_sapefl.cli.app import app
 
 SMALL = ["bench", "crypto", "--params", "4200", "--clients", "3"]
