@@ -28,7 +28,7 @@ class Interval:
     high: float
 
     @classmethod
-    def of(cls, value: float, resampled: Floats) -> "Interval":
+    def from_resamples(cls, value: float, resampled: Floats) -> "Interval":
         """``resampled`` is NaN where a draw leaves the number undefined; such draws do not count."""
         defined = resampled[~np.isnan(resampled)]
         if np.isnan(value) or not len(defined):
@@ -82,7 +82,7 @@ def bootstrap_mean(values: Sequence[float]) -> SiteMean:
         return SiteMean(float(numbers[0]) if sites else None, None, None, sites)
     everybody = np.ones(sites, dtype=bool)
     weights = drawn_weights([everybody], np.random.default_rng(_SEED), SITE_RESAMPLES)
-    found = Interval.of(float(numbers.mean()), weights @ numbers / sites)
+    found = Interval.from_resamples(float(numbers.mean()), weights @ numbers / sites)
     return SiteMean(found.value, found.low, found.high, sites)
 
 

@@ -82,7 +82,7 @@ class Scores:
     auc: Spread
 
     @classmethod
-    def of(cls, outputs: Sequence[tuple[NDArray[np.float32], NDArray[np.int64]]]) -> "Scores":
+    def from_outputs(cls, outputs: Sequence[tuple[NDArray[np.float32], NDArray[np.int64]]]) -> "Scores":
         return cls(
             Spread(tuple(accuracy(logits, y) for logits, y in outputs)),
             Spread(tuple(macro_auc(softmax(logits), y) for logits, y in outputs)),

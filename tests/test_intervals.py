@@ -65,10 +65,10 @@ def test_moving_every_site_moves_the_interval(values, shift):
 
 
 def test_draws_that_leave_the_number_undefined_do_not_count():
-    found = Interval.of(2.0, np.array([NAN, 1.0, NAN, 3.0]))
+    found = Interval.from_resamples(2.0, np.array([NAN, 1.0, NAN, 3.0]))
     assert (found.value, found.low, found.high) == pytest.approx((2.0, 1.05, 2.95))
     assert found.to_json() == {"value": found.value, "low": found.low, "high": found.high}
-    for nothing in (Interval.of(NAN, np.ones(3)), Interval.of(1.0, np.array([NAN]))):
+    for nothing in (Interval.from_resamples(NAN, np.ones(3)), Interval.from_resamples(1.0, np.array([NAN]))):
         assert np.isnan([nothing.value, nothing.low, nothing.high]).all()
         assert (nothing.above_zero, nothing.below_zero) == (False, False)
 

@@ -87,7 +87,7 @@ def test_spread_of_nobody_is_null_not_nan() -> None:
 def test_scores_are_unweighted_over_clients() -> None:
     """A client with one row counts as much as one with four."""
     right, wrong = np.array([[0.0, 1]], dtype=np.float32), np.array([[1, 0]] * 4, dtype=np.float32)
-    scores = Scores.of([(right, np.array([1])), (wrong, np.array([1, 1, 1, 0]))])
+    scores = Scores.from_outputs([(right, np.array([1])), (wrong, np.array([1, 1, 1, 0]))])
     assert scores.accuracy.per_client == (1.0, 0.25)
     assert scores.accuracy.mean == 0.625
     assert math.isnan(scores.auc.per_client[0])

@@ -104,7 +104,7 @@ class Aggregator(_Round):
         max_score: float,
     ) -> None:
         quantise_score(0.0, max_score, params.weight_bits)
-        occasion = Occasion.of(params, Kind.WEIGHTED, study=study, round_index=round_index, length=length)
+        occasion = Occasion.bound_to(params, Kind.WEIGHTED, study=study, round_index=round_index, length=length)
         super().__init__(params, occasion)
         self._max_score = max_score
 
@@ -122,7 +122,7 @@ class HiddenAggregator(_Round):
     """Adds frames whose sites have weighed them already; the server learns no score and can bound none."""
 
     def __init__(self, params: Parameters, *, study: str, round_index: int, length: int) -> None:
-        occasion = Occasion.of(params, Kind.HIDDEN, study=study, round_index=round_index, length=length)
+        occasion = Occasion.bound_to(params, Kind.HIDDEN, study=study, round_index=round_index, length=length)
         super().__init__(params, occasion)
 
     def add(self, frame: bytes, *, sender: str | None = None) -> None:

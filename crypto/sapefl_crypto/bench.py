@@ -181,7 +181,7 @@ def peak_memory(vector: npt.NDArray[np.float32], clients: int) -> float:
 
 def _peak_of_aggregating(params: Parameters, data: bytes, length: int, clients: int) -> float:
     """One frame under many names: a server without a key cannot tell, and its memory does not care."""
-    frame = parse_frame(data, params, Occasion.of(params, Kind.WEIGHTED, **_ABOUT, length=length))
+    frame = parse_frame(data, params, Occasion.bound_to(params, Kind.WEIGHTED, **_ABOUT, length=length))
     aggregator = Aggregator(params, **_ABOUT, length=length, max_score=1.0)
     for client in range(clients):
         aggregator.add(replace(frame, sender=str(client)).to_bytes(), 1.0)

@@ -85,7 +85,7 @@ class CohortKey(Guarded):
 
     def _empty_frame(self, kind: Kind, study: str, round_index: int, length: int, sender: str) -> Frame:
         encoded_sender(sender)
-        occasion = Occasion.of(self.params, kind, study=study, round_index=round_index, length=length)
+        occasion = Occasion.bound_to(self.params, kind, study=study, round_index=round_index, length=length)
         return Frame(occasion=occasion, nonce=os.urandom(NONCE_BYTES), sender=sender, payload=b"")
 
     # decrypting
@@ -108,7 +108,7 @@ class CohortKey(Guarded):
         kind, length = aggregate.occasion.kind, aggregate.occasion.length
         if not 1 <= length <= MAX_LENGTH:
             raise AggregateRejected("format", f"Round {round_index}: a vector of {length} values is none of ours.")
-        expected = Occasion.of(self.params, kind, study=study, round_index=round_index, length=length)
+        expected = Occasion.bound_to(self.params, kind, study=study, round_index=round_index, length=length)
         aggregate.check(self.params, expected)
         policy.check(aggregate.claim, kind, self.params.weight_bits)
 

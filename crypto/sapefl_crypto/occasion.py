@@ -42,7 +42,7 @@ class Occasion:
     length: int
 
     @classmethod
-    def of(cls, params: Parameters, kind: Kind, *, study: str, round_index: int, length: int) -> "Occasion":
+    def bound_to(cls, params: Parameters, kind: Kind, *, study: str, round_index: int, length: int) -> "Occasion":
         if not 0 <= round_index < 2**63 or not 1 <= length <= MAX_LENGTH:
             raise ValueRejected(f"Round {round_index}, {length} values: rounds count from 0, vectors hold at least 1.")
         digest = hashlib.sha256(study.encode("utf-8", "surrogatepass")).digest()

@@ -100,7 +100,7 @@ def site_round(group: SiteGroup, options: FedAsOptions) -> Contribution:
 def aligned_body(group: SiteGroup, old: Tensor, options: FedAsOptions) -> Tensor:
     """psi: a copy of the global body whose features resemble those the site's head was trained on."""
     model = group.trainer.model
-    bodies = replace(group, trainer=group.trainer.of(model.body), lr=options.alignment_lr)
+    bodies = replace(group, trainer=group.trainer.for_model(model.body), lr=options.alignment_lr)
     start = group.everywhere(group.theta_global[: model.head_start])
     return bodies.train(start, alignment(group, old), Purpose.ALIGNMENT_BATCHES, options.alignment_epochs)
 

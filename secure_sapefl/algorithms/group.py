@@ -37,7 +37,7 @@ class Peers:
         """No peer for anyone."""
         return cls(theta_initial[None], torch.zeros((sites, 1), dtype=torch.bool, device=theta_initial.device))
 
-    def of(self, sites: list[int]) -> "Peers":
+    def for_sites(self, sites: list[int]) -> "Peers":
         """The same models, as some of the sites were given them."""
         return Peers(self.models, self.received[sites])
 
@@ -159,14 +159,14 @@ class SiteGroup:
 
     def features(self, bodies: Tensor) -> Tensor:
         """What each site's body makes of its own rows, [G, n, F]; meaningless where `present` is 0."""
-        return replace(self, trainer=self.trainer.of(self.trainer.model.body)).outputs(bodies)
+        return replace(self, trainer=self.trainer.for_model(self.trainer.model.body)).outputs(bodies)
 
     def on_features(self, bodies: Tensor) -> "SiteGroup":
         """The same sites with features for rows and the head for a model: to train heads while bodies stand still."""
         features, sizes = self.features(bodies), self.shard.sizes
         starts = tuple(range(0, self.size * self.longest, self.longest))
         shard = Shard(features.flatten(0, 1), self.labels.flatten(), starts, sizes)
-        return replace(self, shard=shard, trainer=self.trainer.of(self.trainer.model.head))
+        return replace(self, shard=shard, trainer=self.trainer.for_model(self.trainer.model.head))
 
     def outputs(self, theta: Tensor) -> Tensor:
         """f(theta_g, D_g), each site's model on all its own rows, [G, n, K]; meaningless where `present` is 0."""

@@ -139,7 +139,7 @@ def dual_anchored(group: SiteGroup, options: SapeOptions, start: Tensor, peer_an
     thetas = (peer_anchor.theta, group.theta_global)
     answers = [group.outputs(theta.expand_as(start)) for theta in thetas] if reads_data else []
     strength = torch.full((group.size,), options.anchor_strength, device=start.device)
-    anchors = Anchors.of(thetas, answers, (strength * peer_anchor.present, strength))
+    anchors = Anchors.stacked(thetas, answers, (strength * peer_anchor.present, strength))
     if options.anchoring == "cosine":
         return CosineAnchored(anchors, options.influence, options.output_form)
     own = group.outputs(start) if reads_data else None

@@ -175,7 +175,7 @@ def _anchored(group: SiteGroup, options: SapePlusOptions, peer_anchor: PeerAncho
     strength = options.pseudo_rows / (options.pseudo_rows + group.row_counts)
     thetas = (peer_anchor.theta, group.everywhere(group.theta_global))
     answers = [group.outputs(theta) for theta in thetas] if options.influence > 0 else []
-    anchors = Anchors.of(thetas, answers, (strength * peer_anchor.present, strength))
+    anchors = Anchors.stacked(thetas, answers, (strength * peer_anchor.present, strength))
     return CosineAnchored(anchors, options.influence, "flattened")
 
 

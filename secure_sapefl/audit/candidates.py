@@ -29,7 +29,7 @@ class Candidates:
     asked: NDArray[np.bool_]  # [S, n], false on padding and on the population
     population: NDArray[np.bool_]  # [S, n]
 
-    def of(self, sites: Sequence[SiteId]) -> "Candidates":
+    def for_sites(self, sites: Sequence[SiteId]) -> "Candidates":
         at = [self.sites.index(site) for site in sites]
         return Candidates(
             sites=tuple(sites),

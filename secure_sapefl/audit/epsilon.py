@@ -33,7 +33,10 @@ def mechanisms_of(
     config: Config, federation: Federation, public: PublicTerms, trainings: int, queries: int, seed: int
 ) -> tuple[MechanismAudit, ...]:
     """Those of the smallest site that can take part, where a record weighs most; none in a run that is not private."""
-    terms, cohort = Terms.of(config, public.algorithm, public.options, public.study.name), public.study.cohort_size
+    terms, cohort = (
+        Terms.from_config(config, public.algorithm, public.options, public.study.name),
+        public.study.cohort_size,
+    )
     if terms is None:
         return ()
     able = [client.train for client in federation.clients if len(client.train) >= config.batch_size]

@@ -45,13 +45,13 @@ class Membership:
 def infer_membership(
     models: Models, candidates: Candidates, model: Model, worlds: Sequence[World], rng: np.random.Generator
 ) -> Membership:
-    asked = candidates.of(tuple(models.by_site))
+    asked = candidates.for_sites(tuple(models.by_site))
     loss = asked.log_confidence(model, models.stack(asked.sites))
     references = [world.models[models.kind] for world in worlds if models.kind in world.models]
     known = tuple(site for site in asked.sites if any(site in one.by_site for one in references))
     rmia = None
     if known:
-        part = asked.of(known)
+        part = asked.for_sites(known)
         ratio = part.log_confidence(model, models.stack(known)) - _difficulty(part, model, references)
         rmia = _detected(_above_population(ratio, part), part, rng)
     return Membership(kind=models.kind, models=len(models.by_site), loss=_detected(loss, asked, rng), rmia=rmia)
@@ -65,7 +65,7 @@ def _difficulty(part: Candidates, model: Model, references: Sequence[Models]) ->
         sites = tuple(site for site in part.sites if site in one.by_site)
         if sites:
             at = [part.sites.index(site) for site in sites]
-            confidence = part.of(sites).log_confidence(model, one.stack(sites))
+            confidence = part.for_sites(sites).log_confidence(model, one.stack(sites))
             total[at] = logsumexp([total[at], confidence], axis=0)
             count[at] += 1
     return np.asarray(total - np.log(count))

@@ -55,7 +55,7 @@ class PublicTerms:
     new_adder: AdderFactory
 
     @classmethod
-    def of(cls, simulation: Simulation) -> "PublicTerms":
+    def from_simulation(cls, simulation: Simulation) -> "PublicTerms":
         blueprint, theta_initial = simulation.assembly.blueprint, simulation.assembly.sites.theta_initial
         return cls(
             study=blueprint.study,
@@ -115,7 +115,7 @@ class RecordedRun:
     def __init__(self, config: Config, federation: Federation) -> None:
         self._simulation = Simulation(assemble(config.model_copy(update={"dp_ledgers": None}), federation))
         self.config, self.server = self._simulation.config, self._simulation.server
-        self.terms = PublicTerms.of(self._simulation)
+        self.terms = PublicTerms.from_simulation(self._simulation)
 
     @property
     def key_holder(self) -> Codec:

@@ -50,7 +50,7 @@ def detection(scores: Floats, member: NDArray[np.bool_], rng: np.random.Generato
     return Detection(
         members=int(member.sum()),
         non_members=count,
-        auc=Interval.of(auc[0], auc[1:]),
+        auc=Interval.from_resamples(auc[0], auc[1:]),
         tpr={rate: _at(false, true, rate) if count * rate >= 1 else None for rate in RATES},
     )
 
@@ -71,4 +71,4 @@ def _area(false: Floats, true: Floats) -> Floats:
 def _at(false: Floats, true: Floats, rate: float) -> Interval:
     """The largest true positive rate whose threshold accuses no more than ``rate`` of the non-members."""
     found = np.where(false <= rate, true, 0.0).max(1)
-    return Interval.of(found[0], found[1:])
+    return Interval.from_resamples(found[0], found[1:])

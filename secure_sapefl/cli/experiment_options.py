@@ -65,7 +65,7 @@ def contenders(text: str) -> "list[Contender]":
 def setting_of(settings: Mapping[str, Any], seeds: int, **fixed: Any) -> "Setting":
     from secure_sapefl.experiments.setting import Setting
 
-    return Setting.of({**settings, **fixed}, seeds)
+    return Setting.from_values({**settings, **fixed}, seeds)
 
 
 @contextmanager

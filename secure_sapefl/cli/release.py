@@ -75,4 +75,4 @@ def _from_site(folder: Path, study: Path | None, passphrase_file: Path | None, o
     home = SiteHome(folder)
     chosen = study_with_model(home) if study is None else read_study(study)
     passphrase = known_passphrase(home.identity_path, passphrase_file)
-    return release_from_site(home, StudyTerms.of(chosen), passphrase, out)
+    return release_from_site(home, StudyTerms.from_file(chosen), passphrase, out)

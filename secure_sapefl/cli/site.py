@@ -106,7 +106,7 @@ def review(study: StudyPath, home: HomePath = Path("site"), output: Format = "ta
     from secure_sapefl.study.file import read_study
     from secure_sapefl.study.terms import StudyTerms
 
-    found = review_site(_home(home), StudyTerms.of(read_study(study)))
+    found = review_site(_home(home), StudyTerms.from_file(read_study(study)))
     if output == "json":
         typer.echo(json.dumps(found.to_json()))
     else:
@@ -219,7 +219,7 @@ def predict(
 
     site = _home(home)
     chosen = study_with_model(site) if study is None else read_study(study)
-    found = predict_with(site, StudyTerms.of(chosen), patients, name_column)
+    found = predict_with(site, StudyTerms.from_file(chosen), patients, name_column)
     if output == "json":
         typer.echo(json.dumps(found.to_json()))
     else:

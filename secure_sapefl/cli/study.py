@@ -91,7 +91,7 @@ def show(
     from secure_sapefl.study.sheet import data_protection_note, facts, to_json
     from secure_sapefl.study.terms import StudyTerms
 
-    terms = StudyTerms.of(read_study(study))
+    terms = StudyTerms.from_file(read_study(study))
     if reader is not None:
         typer.echo(data_protection_note(terms))
     elif output == "json":
@@ -126,7 +126,7 @@ def verify(
 
     found = read_study(study)
     require_expected(found, fingerprint=fingerprint, digest=digest)
-    StudyTerms.of(found)
+    StudyTerms.from_file(found)
     said = {
         "digest": found.digest,
         "coordinator": found.coordinator_keys.fingerprint,

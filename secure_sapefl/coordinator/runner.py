@@ -144,7 +144,7 @@ class Carriers:
 def run_server(settings: ServerSettings, stopped: Callable[[], bool]) -> None:
     """Until the study is over, or ``stopped`` says so."""
     file = read_study(settings.study)
-    terms = StudyTerms.of(file)
+    terms = StudyTerms.from_file(file)
     identity = identity_from(read_key(settings.key, Kind.SITE_IDENTITY, passphrase=settings.passphrase))
     near = RelayFolder(settings.run, RelayUser.named(settings.relay_user))
     make_private_folder(settings.node_keys)

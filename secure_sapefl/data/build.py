@@ -101,7 +101,7 @@ def _shuffled(
 ) -> tuple[Table, None, Sequence[Place]]:
     if rows is not None:
         table = table.sample(rows, stream(seed, DataPurpose.SAMPLE))
-    shares, units = PARTITIONS[partition](table, request, stream(seed, DataPurpose.PARTITION)), Units.of(table)
+    shares, units = PARTITIONS[partition](table, request, stream(seed, DataPurpose.PARTITION)), Units.from_table(table)
     splits = [
         split_rows(table, units, share.rows, stream(seed, DataPurpose.SPLIT, i)) for i, share in enumerate(shares)
     ]
@@ -116,19 +116,19 @@ def _by_coins(
     lists = {"classes": table.class_names, "groups": table.group_names, "file_rows": file_rows}
     if rows is not None:
         table = _sampled(table, seed, rows / file_rows)
-    units, marks = Units.of(table), marks_of(table)
-    shares = dealt(partition, table, units, request, Coins.of(seed, marks), stream(seed, DataPurpose.PARTITION))
+    units, marks = Units.from_table(table), marks_of(table)
+    shares = dealt(partition, table, units, request, Coins.from_seed(seed, marks), stream(seed, DataPurpose.PARTITION))
     places = []
     for site, share in enumerate(shares):
-        own = Coins.of(seed, [marks[unit] for unit in np.unique(units.of_row[share.rows])])
+        own = Coins.from_seed(seed, [marks[unit] for unit in np.unique(units.of_row[share.rows])])
         places.append((share, *split_by_coins(table, units, share.rows, own, site)))
     return table, public.model_copy(update=lists), places
 
 
 def _sampled(table: Table, seed: int, share: float) -> Table:
     """Each unit with probability ``share``."""
-    kept = Coins.of(seed, marks_of(table)).thrown(DataPurpose.SAMPLE) < share
-    chosen = kept[Units.of(table).of_row]
+    kept = Coins.from_seed(seed, marks_of(table)).thrown(DataPurpose.SAMPLE) < share
+    chosen = kept[Units.from_table(table).of_row]
     return replace(table.part(chosen), source=f"{table.source}, about {share:.2g} of them")
 
 

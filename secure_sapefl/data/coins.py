@@ -52,7 +52,7 @@ class Coins:
     marks: tuple[bytes, ...]
 
     @classmethod
-    def of(cls, seed: int, marks: Sequence[bytes]) -> "Coins":
+    def from_seed(cls, seed: int, marks: Sequence[bytes]) -> "Coins":
         """Of units with these marks; equal ones are numbered."""
         seen: Counter[bytes] = Counter()
         numbered = []

@@ -64,7 +64,7 @@ def _scaling(path: Path, chosen: Mapping[str, Any], given: Mapping[str, object])
     where = one_of(path.name, chosen, "standardise", ("auto", "site", "all", "none"))
     if where == "none":
         return lambda *_: (as_given, None)
-    return lambda _, natural: (standardise, LearnedScale.of if _together(where, natural=natural) else None)
+    return lambda _, natural: (standardise, LearnedScale.from_rows if _together(where, natural=natural) else None)
 
 
 def _together(where: str, *, natural: bool) -> bool:

@@ -75,7 +75,7 @@ def dirichlet(table: Table, request: PartitionRequest, rng: np.random.Generator)
     the largest ones, so small κ on few classes is a little less skewed than the plain draw.
     """
     clients = _client_count(table, request)
-    units = Units.of(table)
+    units = Units.from_table(table)
     home = np.empty(len(units), np.int64)
     for label in range(len(table.class_names)):
         edges = np.cumsum(rng.dirichlet(np.full(clients, request.kappa)))
@@ -88,7 +88,7 @@ def dirichlet(table: Table, request: PartitionRequest, rng: np.random.Generator)
 def iid(table: Table, request: PartitionRequest, rng: np.random.Generator) -> tuple[Share, ...]:
     """Shuffle and deal: every client draws from the same distribution."""
     clients = _client_count(table, request)
-    units = Units.of(table)
+    units = Units.from_table(table)
     home = np.empty(len(units), np.int64)
     for part in np.unique(units.part):
         mine = rng.permutation(np.flatnonzero(units.part == part))

@@ -31,7 +31,7 @@ def pixels(train: Array, test: Array) -> tuple[Floats, Floats]:
 
 def standardise(train: Array, test: Array) -> tuple[Floats, Floats]:
     """Impute and standardise a table from this client's training rows."""
-    return LearnedScale.of(train)(train, test)
+    return LearnedScale.from_rows(train)(train, test)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -50,7 +50,7 @@ class LearnedScale:
     deviation: Array
 
     @classmethod
-    def of(cls, train: Array) -> "LearnedScale":
+    def from_rows(cls, train: Array) -> "LearnedScale":
         recorded = np.asarray(~np.isnan(train).all(axis=0))
         middle = np.zeros(train.shape[1])
         middle[recorded] = np.nanquantile(train[:, recorded], 0.5, axis=0, method="lower")

@@ -40,7 +40,7 @@ class Table:
         """A random part of at most ``rows`` rows, in the order of the whole; segments come whole or not at all."""
         if rows >= len(self):
             return self
-        units = Units.of(self)
+        units = Units.from_table(self)
         order = rng.permutation(len(units))
         kept = order[np.cumsum(units.size[order]) <= rows]
         return self.part(np.isin(units.of_row, kept))
@@ -72,7 +72,7 @@ class Units:
     part: NDArray[np.int64]  # the given split of each unit; all zero where none is given
 
     @classmethod
-    def of(cls, table: Table) -> "Units":
+    def from_table(cls, table: Table) -> "Units":
         names = np.arange(len(table)) if table.segment is None else table.segment
         _, first, of_row, size = np.unique(names, return_index=True, return_inverse=True, return_counts=True)
         part = np.zeros(len(first), np.int64) if table.split is None else table.split[first]

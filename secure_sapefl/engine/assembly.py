@@ -86,7 +86,7 @@ def assemble(config: Config, federation: Federation | None = None) -> Assembly:
         "data_options": data_options_of(config),
         "dp_public": everybody.public or config.dp_public,
     }
-    blueprint = Blueprint.of(
+    blueprint = Blueprint.drawn_up(
         config.model_copy(update=resolved),
         algorithm,
         options,

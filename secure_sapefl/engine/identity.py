@@ -17,7 +17,7 @@ class Identity:
     partition: str
 
     @classmethod
-    def of(cls, federation: Federation) -> "Identity":
+    def from_federation(cls, federation: Federation) -> "Identity":
         data, partition = fingerprint(federation)
         return cls(version=__version__, data=data, partition=partition)
 

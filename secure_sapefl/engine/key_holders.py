@@ -52,7 +52,7 @@ class KeyHolders:
         uploads.refuse(refusals)
         for part in self._sites.groups(admitted, self._group_size):
             here = tuple(names[c] for c in part)
-            theirs = peers.of([position[name] for name in here])
+            theirs = peers.for_sites([position[name] for name in here])
             group = self._sites.group(part, self.theta_global, round_index, theirs, clock)
             result = run_round(self._algorithm, self._options, self._privacy.protect(group, part), here)
             self._sites.keep(part, result)
@@ -93,7 +93,7 @@ class KeyHolders:
         """Own models and the global one, every so many rounds and after the last; nothing in between."""
         rounds, every = self._config.rounds, self._config.evaluate_every
         if (round_index + 1) % every and round_index + 1 < rounds:
-            return Scores.of([]), Scores.of([])
+            return Scores.from_outputs([]), Scores.from_outputs([])
         return self._sites.evaluate(self.theta_global, round_index, self._group_size)
 
     def tensors(self) -> dict[str, Tensor]:

@@ -122,7 +122,7 @@ class LateSites:
         admitted, unpaid = self._privacy.admit(self._round, range(len(names)))
         refusals += (*bad, *unpaid)
         for part in sites.groups(admitted, self._group_size):
-            group = sites.group(part, theta_global, self._round, peers.of(part), Stopwatch())
+            group = sites.group(part, theta_global, self._round, peers.for_sites(part), Stopwatch())
             result = run_round(
                 self._algorithm, self._options, self._privacy.protect(group, part), [names[c] for c in part]
             )

@@ -82,7 +82,7 @@ def privacy_for(blueprint: Blueprint, sites: Sites, *, learned: bool) -> Privacy
         Terms,
     )
 
-    terms = Terms.of(config, blueprint.algorithm, blueprint.options, blueprint.study.name)
+    terms = Terms.from_config(config, blueprint.algorithm, blueprint.options, blueprint.study.name)
     assert terms is not None  # there is a budget
     rows = dict(zip(sites.names, sites.declared, strict=True))
     return StudyPrivacy(terms, rows, _stores(config.dp_ledgers), learned=learned)

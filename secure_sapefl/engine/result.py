@@ -19,7 +19,9 @@ class Traffic:
     update: float  # of the upload, the encrypted update alone
 
     @classmethod
-    def of(cls, invitations: Sequence[Invitation], uploads: Sequence[RoundUpload], outcome: RoundOutcome) -> "Traffic":
+    def from_messages(
+        cls, invitations: Sequence[Invitation], uploads: Sequence[RoundUpload], outcome: RoundOutcome
+    ) -> "Traffic":
         """Down: the peers' models and the aggregate, which every site of the study receives."""
         sent = max(len(uploads), 1)
         return cls(

@@ -67,7 +67,7 @@ def simulate(
     simulation = Simulation(assemble(config, federation))
     if out is None:
         return simulation.run(observers=observers)
-    with RunFolder.create(out, simulation.config, Identity.of(federation)) as folder:
+    with RunFolder.create(out, simulation.config, Identity.from_federation(federation)) as folder:
         return simulation.run(folder, observers)
 
 
@@ -200,7 +200,7 @@ class Simulation:
             everywhere=everywhere,
             changed=bool(outcome.weights),
             weights=outcome.weights,
-            traffic=Traffic.of(invitations, uploads.accepted, outcome),
+            traffic=Traffic.from_messages(invitations, uploads.accepted, outcome),
             seconds=clock.seconds,
             total_seconds=time.perf_counter() - start,
             similarity=self._log.summary(),

@@ -90,7 +90,9 @@ class Sites:
             for g, c in enumerate(part):
                 personal[c] = self._test(models[g], c)
         everywhere = [self._test(theta_global, c) for c in range(len(self.names))]
-        return Scores.of([outputs for outputs in personal if outputs is not None]), Scores.of(everywhere)
+        return Scores.from_outputs([outputs for outputs in personal if outputs is not None]), Scores.from_outputs(
+            everywhere
+        )
 
     def _test(self, theta: Tensor, site: int) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
         x, y = self._tests[site]

@@ -43,7 +43,7 @@ def division_sheets(configs: Sequence[Config], sizes: Sequence[int]) -> list[She
 
 
 def terms_of(config: Config) -> Terms:
-    terms = Terms.of(config, *configured(config.method, config.options), study="")
+    terms = Terms.from_config(config, *configured(config.method, config.options), study="")
     assert terms is not None  # every budget of a comparison is one
     return terms
 

@@ -74,7 +74,7 @@ class CellResult:
     test_rows: tuple[int, ...] = ()  # of each client; cells of before 0.2.0 did not say
 
     @classmethod
-    def of(cls, result: Result, test_rows: tuple[int, ...] = ()) -> "CellResult":
+    def from_result(cls, result: Result, test_rows: tuple[int, ...] = ()) -> "CellResult":
         return cls(
             accuracy=result.accuracy.per_client,
             auc=result.auc.per_client,
@@ -114,7 +114,7 @@ def run_cell(cell: Cell) -> CellResult:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", PrivacyWarning)  # `setting.check` has warned, once for all cells
         test_rows = tuple(len(client.test) for client in federation.clients)
-        return CellResult.of(simulate(cell.config, federation=federation), test_rows)
+        return CellResult.from_result(simulate(cell.config, federation=federation), test_rows)
 
 
 def federation_for(cell: Cell, progress: Progress = no_progress) -> Federation:

@@ -61,7 +61,7 @@ class Setting:
             raise BadInput(f"--seeds is {self.seeds}, expected at least 1.")
 
     @classmethod
-    def of(cls, values: Mapping[str, Any], seeds: int) -> "Setting":
+    def from_values(cls, values: Mapping[str, Any], seeds: int) -> "Setting":
         """One thread and no helpers a run: cells are what runs side by side, and results do not depend on how many."""
         return cls(base=Config.read({**values, "threads": 1, "workers": 0}, "the command line"), seeds=seeds)
 

@@ -55,7 +55,7 @@ class ConvolutionGradients:
     bias: Tensor  # [G, B, out]
 
     @classmethod
-    def of(cls, layer: Convolution, inputs: Tensor, slopes: Tensor) -> "ConvolutionGradients":
+    def from_layer(cls, layer: Convolution, inputs: Tensor, slopes: Tensor) -> "ConvolutionGradients":
         """Of a 3x3 convolution with padding 1: each output pixel is a product with the patch around it."""
         patches = F.unfold(inputs.flatten(0, 1), kernel_size=3, padding=1)  # [G * B, in * 9, pixels]
         weight = torch.bmm(slopes.flatten(0, 1).flatten(2), patches.transpose(1, 2))
@@ -83,7 +83,7 @@ class LinearDifferences:
     slopes_change: Tensor  # d1 - d2
 
     @classmethod
-    def of(cls, ahead: LinearGradients, behind: LinearGradients) -> "LinearDifferences":
+    def between(cls, ahead: LinearGradients, behind: LinearGradients) -> "LinearDifferences":
         return cls(
             inputs=(ahead.inputs + behind.inputs) / 2,
             slopes=(ahead.slopes + behind.slopes) / 2,
@@ -114,7 +114,7 @@ def differences(ahead: Sequence[RecordGradients], behind: Sequence[RecordGradien
 def _difference(ahead: RecordGradients, behind: RecordGradients) -> RecordGradients:
     match ahead, behind:
         case LinearGradients(), LinearGradients():
-            return LinearDifferences.of(ahead, behind)
+            return LinearDifferences.between(ahead, behind)
         case ConvolutionGradients(), ConvolutionGradients():
             return ConvolutionGradients(ahead.weight - behind.weight, ahead.bias - behind.bias)
     raise TypeError(f"{ahead} and {behind} are not gradients of one layer.")
@@ -168,7 +168,7 @@ def _of_layer(layer: Layer, inputs: Tensor, slopes: Tensor) -> RecordGradients:
         case Linear():
             return LinearGradients(inputs.flatten(2), slopes)
         case Convolution():
-            return ConvolutionGradients.of(layer, inputs, slopes)
+            return ConvolutionGradients.from_layer(layer, inputs, slopes)
     raise TypeError(f"{layer} has weights and no per-record gradient.")
 
 

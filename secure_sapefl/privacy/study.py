@@ -42,7 +42,7 @@ class Terms:
     secure_noise: bool
 
     @classmethod
-    def of(cls, config: Config, algorithm: Algorithm, options: Settings, study: str) -> "Terms | None":
+    def from_config(cls, config: Config, algorithm: Algorithm, options: Settings, study: str) -> "Terms | None":
         """What the configuration asks for, never less; None where it names no budget."""
         if config.dp_epsilon is None or config.dp_delta is None:
             return None

@@ -23,7 +23,7 @@ class Blueprint:
     study: Study
 
     @classmethod
-    def of(
+    def drawn_up(
         cls,
         config: Config,
         algorithm: Algorithm,

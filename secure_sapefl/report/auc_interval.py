@@ -34,13 +34,13 @@ class Judged:
 def auc_interval(tests: Sequence[Judged]) -> Interval:
     """Of the mean over sets."""
     draws = _draws(tests)
-    return Interval.of(draws[0], draws[1:])
+    return Interval.from_resamples(draws[0], draws[1:])
 
 
 def auc_gain(tests: Sequence[Judged], others: Sequence[Judged]) -> Interval:
     """Of ``tests`` minus ``others``: two models on the same rows."""
     draws = _draws(tests) - _draws(others)
-    return Interval.of(draws[0], draws[1:])
+    return Interval.from_resamples(draws[0], draws[1:])
 
 
 def same_rows(sets: Sequence[NDArray[np.float32]]) -> list[NDArray[np.int64]]:

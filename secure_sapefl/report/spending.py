@@ -31,7 +31,7 @@ def replay(config: Config, counted: Mapping[str, int], rounds: int) -> "StudyPri
     from secure_sapefl.privacy.errors import PrivacyWarning  # takes seconds to import, so only where it is needed
     from secure_sapefl.privacy.study import StudyPrivacy, Terms
 
-    terms = Terms.of(config, *configured(config.method, config.options), study_name(config))
+    terms = Terms.from_config(config, *configured(config.method, config.options), study_name(config))
     assert terms is not None  # there is a budget
     declared = {} if config.dp_public is None else config.dp_public.rows
     rows = {site: declared.get(site, count) for site, count in counted.items()}

@@ -32,7 +32,7 @@ class Anchors:
     strength: Tensor  # [G, A]
 
     @classmethod
-    def of(cls, thetas: Sequence[Tensor], outputs: Sequence[Tensor], strengths: Sequence[Tensor]) -> "Anchors":
+    def stacked(cls, thetas: Sequence[Tensor], outputs: Sequence[Tensor], strengths: Sequence[Tensor]) -> "Anchors":
         """From each anchor's weights ([G, P], or [P] where all sites share it), outputs [G, n, K] (for none or for all
         of them) and strength [G]."""
         rows = tuple(one.expand(len(strengths[0]), -1) for one in thetas)
@@ -107,7 +107,7 @@ class JointAnchor:
     enough: Tensor  # [G]
 
     @classmethod
-    def of(cls, anchors: Anchors) -> "JointAnchor":
+    def from_anchors(cls, anchors: Anchors) -> "JointAnchor":
         """A cosine is at most 1, so sum_i strength_i cos_i above the sum of all strengths but one makes that one's
         cosine positive. The hundredth is for rounding."""
         scaled = anchors.strength / anchors.norm.clamp(min=torch.finfo(anchors.norm.dtype).tiny)
@@ -207,7 +207,7 @@ class CosineAnchored:
         if self.joint is not None:
             return replace(self, anchors=anchors, joint=self.joint.narrow(sites))
         on_host = self.influence < 1 and anchors.strength.device.type == "cpu"
-        return replace(self, anchors=anchors, joint=JointAnchor.of(anchors) if on_host else None)
+        return replace(self, anchors=anchors, joint=JointAnchor.from_anchors(anchors) if on_host else None)
 
 
 @dataclass(frozen=True, slots=True)

@@ -43,7 +43,7 @@ class Consent(Settings):
 def approve(home: SiteHome, file: Path, identity: SiteIdentity) -> Consent:
     """Review the study in ``file`` and, where nothing conflicts, put the owner's consent on record."""
     study = read_study(file)
-    review_site(home, StudyTerms.of(study)).require_no_conflict()
+    review_site(home, StudyTerms.from_file(study)).require_no_conflict()
     consent = Consent(
         site=home.name,
         study=study.name,

@@ -50,12 +50,12 @@ def load_site(path: Path, study: StudyFile, site: SiteId) -> ClientData:
 def load_rows(path: Path, study: StudyFile, site: SiteId) -> SiteRows:
     table, place = load_table(path, study.data), study.index(site)
     if study.privacy is not None:  # by coins, and whatever the number of records
-        coins = Coins.of(study.seed, marks_of(table))
-        return SiteRows(table, *split_by_coins(table, Units.of(table), np.arange(len(table)), coins, place))
+        coins = Coins.from_seed(study.seed, marks_of(table))
+        return SiteRows(table, *split_by_coins(table, Units.from_table(table), np.arange(len(table)), coins, place))
     if len(table) < _FEWEST_ROWS:
         raise BadInput(f"{table.source}: a site needs at least {_FEWEST_ROWS} of them.")
     rng = stream(study.seed, DataPurpose.SPLIT, place)
-    train, test = split_rows(table, Units.of(table), np.arange(len(table)), rng)
+    train, test = split_rows(table, Units.from_table(table), np.arange(len(table)), rng)
     if len(train) > study.largest_site:
         raise BadInput(
             f"{table.source}, {len(train):,} of them to train on: more than the {study.largest_site:,} that the study "

@@ -51,7 +51,7 @@ class SiteLedger:
         """Write and sync the event, then sign the new head. If it returns, the event is there to stay; if it raises,
         the ledger is as it was, and what the event speaks of must not happen."""
         (link,) = self._log.append([fields_of(event, datetime.now(UTC).isoformat(timespec="seconds"))])
-        return Entry.of(link)
+        return Entry.from_link(link)
 
     def _record_repair(self, size: int) -> None:
         try:

@@ -54,7 +54,7 @@ class Entry:
     digest: str
 
     @classmethod
-    def of(cls, link: Link) -> "Entry":
+    def from_link(cls, link: Link) -> "Entry":
         said = dict(link.fields)
         at = said.pop("at")
         event = SiteEvent(**said)
@@ -121,6 +121,6 @@ class LedgerFormat:
 
     def read_entry(self, link: Link) -> Entry:
         try:
-            return Entry.of(link)
+            return Entry.from_link(link)
         except (ValueError, KeyError, TypeError, BadInput):
             raise damaged(self.name, link.number, "is not an entry") from None

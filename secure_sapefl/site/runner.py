@@ -97,7 +97,7 @@ class RunningSite:
 def run_site(settings: SiteSettings, passphrase: Secret | None, stopped: Callable[[], bool]) -> None:
     """Until the study is over, ``stopped`` says so, or something happens after which nothing may leave."""
     file, home = read_study(settings.study), SiteHome(settings.home)
-    terms, device = StudyTerms.of(file), resolve_device(settings.device)
+    terms, device = StudyTerms.from_file(file), resolve_device(settings.device)
     require_approved(home, terms)
     if _was_over(home, file):
         return

@@ -36,7 +36,7 @@ def new_study(draft: Mapping[str, Any], coordinator: SitePublicKeys, sites: Sequ
         },
         "the study",
     )
-    if (weak := StudyTerms.of(study).weak_delta) is not None:
+    if (weak := StudyTerms.from_file(study).weak_delta) is not None:
         warnings.warn(weak, PrivacyWarning, stacklevel=2)
     return study
 

@@ -25,12 +25,12 @@ class StudyTerms:
     params: Parameters
 
     @classmethod
-    def of(cls, file: StudyFile) -> "StudyTerms":
+    def from_file(cls, file: StudyFile) -> "StudyTerms":
         algorithm, options = configured(file.method, file.options, f"study {file.name!r}, options of {file.method}")
         _check(file, algorithm)
         return cls(
             file=file,
-            blueprint=Blueprint.of(
+            blueprint=Blueprint.drawn_up(
                 file.config(),
                 algorithm,
                 options,
@@ -58,7 +58,7 @@ class StudyTerms:
         from secure_sapefl.privacy.study import Terms  # takes seconds to import, so only where it is asked for
 
         study = self.blueprint
-        return Terms.of(study.config, study.algorithm, study.options, self.file.wire_name)
+        return Terms.from_config(study.config, study.algorithm, study.options, self.file.wire_name)
 
 
 def _check(file: StudyFile, algorithm: Algorithm) -> None:

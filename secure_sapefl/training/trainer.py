@@ -32,7 +32,7 @@ class Trainer(Protocol):
         """The objective's gradient at ``theta`` [G, P] on one batch a site, [G, P]: for methods with steps of their
         own."""
 
-    def of(self, model: Model) -> Self:
+    def for_model(self, model: Model) -> Self:
         """The same way of training another model, such as the body or the head alone."""
 
 
@@ -61,7 +61,7 @@ class BatchedTrainer:
     model: Model
     stack_bytes: int | None = STACK_BYTES
 
-    def of(self, model: Model) -> Self:
+    def for_model(self, model: Model) -> Self:
         return replace(self, model=model)
 
     def gradient(self, theta: Tensor, batch: Batch, objective: Objective) -> Tensor:
@@ -95,7 +95,7 @@ class BatchedTrainer:
 class SequentialTrainer:
     model: Model
 
-    def of(self, model: Model) -> Self:
+    def for_model(self, model: Model) -> Self:
         return replace(self, model=model)
 
     def train(self, theta: Tensor, shard: Shard, plan: Plan, objective: Objective, lr: float) -> Tensor:

@@ -62,7 +62,7 @@ def test_without_anchors_peers_and_listening_it_is_its_control() -> None:
         [0, 1],
         plus.key_holders.theta_global,
         0,
-        plus.key_holders.peers(plus.server.open_round(9))[1].of([0, 1]),
+        plus.key_holders.peers(plus.server.open_round(9))[1].for_sites([0, 1]),
         _clock(),
     )
     torch.testing.assert_close(
@@ -94,7 +94,7 @@ def test_averaging_is_the_mean_over_the_second_half_of_the_epochs() -> None:
     simulation.run()
     holders = simulation.key_holders
     _, peers, _ = holders.peers(simulation.server.open_round(9))
-    group = simulation.assembly.sites.group([0], holders.theta_global, 0, peers.of([0]), _clock())
+    group = simulation.assembly.sites.group([0], holders.theta_global, 0, peers.for_sites([0]), _clock())
     start = group.everywhere(group.theta_global)
     after = [group.train(start, LocalLoss(), Purpose.FINE_TUNING, epochs) for epochs in (3, 4)]
     found = group.train_averaged(start, LocalLoss(), Purpose.FINE_TUNING, 4)

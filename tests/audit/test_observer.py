@@ -78,10 +78,10 @@ def passing(at: float, upward: bool, size: int) -> Passing:
     return Passing(at=at, upward=upward, size=size)
 
 
-def talk(start: float, told: int, worked: float, answered: int) -> list[Passing]:
+def talk(start: float, received: int, worked: float, answered: int) -> list[Passing]:
     """News in two pieces, with an acknowledgement between; silence but for a question; an answer in two pieces."""
     return [
-        passing(start, False, told - 1000),
+        passing(start, False, received - 1000),
         passing(start + 0.01, True, 40),
         passing(start + 0.02, False, 1000),
         passing(start + 0.02 + worked / 2, True, 300),

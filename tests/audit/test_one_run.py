@@ -41,8 +41,8 @@ def test_the_bound_stays_below_the_epsilon_of_randomised_response(epsilon: float
     truth, bounds = 1 / (1 + math.exp(-epsilon)), []
     for _ in range(40):
         coins = rng.random(400) < 0.5
-        told = np.where(rng.random(400) < truth, coins, ~coins)
-        bounds.append(lower_bound(told + 0.1 * rng.random(400), coins, 0.0).epsilon)
+        observed = np.where(rng.random(400) < truth, coins, ~coins)
+        bounds.append(lower_bound(observed + 0.1 * rng.random(400), coins, 0.0).epsilon)
     assert np.mean(np.array(bounds) > epsilon) <= 0.05
     assert np.median(bounds) > epsilon / 2
 

@@ -28,8 +28,8 @@ def measured(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 def test_three_tables_with_the_ratios(cli: Callable[..., Any], measured: list[str]) -> None:
     answer = cli("bench", "simulate")
     assert (answer.code, measured) == (0, ["engines", "phases", "scaling"])
-    for told in ("4.0×", "15.000", "2.00×", "Encryption is 25% of the encrypted round.", "2000"):
-        assert told in answer.out
+    for sentence in ("4.0×", "15.000", "2.00×", "Encryption is 25% of the encrypted round.", "2000"):
+        assert sentence in answer.out
 
 
 def test_one_part_as_json(cli: Callable[..., Any], measured: list[str]) -> None:

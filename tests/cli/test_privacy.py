@@ -24,7 +24,7 @@ def test_a_private_simulation_reports_its_budget_everywhere(cli: Cli) -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "told"),
+    ("options", "sentence"),
     [
         (("--dp-epsilon", "4"), "given together"),
         (("--dp-delta", "1e-5"), "given together"),
@@ -34,10 +34,10 @@ def test_a_private_simulation_reports_its_budget_everywhere(cli: Cli) -> None:
     ],
     ids=["no delta", "no epsilon", "zero", "one", "rows"],
 )
-def test_bad_budgets_are_sentences_with_exit_code_2(cli: Cli, options: tuple[str, ...], told: str) -> None:
+def test_bad_budgets_are_sentences_with_exit_code_2(cli: Cli, options: tuple[str, ...], sentence: str) -> None:
     code, out, err = cli(*SIMULATE, *options)
     assert (code, out) == (2, "")
-    assert told in err
+    assert sentence in err
     assert "Traceback" not in err
     assert not Path("run").exists()
 

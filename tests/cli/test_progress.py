@@ -28,7 +28,7 @@ def record(**changes: object) -> RoundRecord:
     return RoundRecord(**(values | changes))
 
 
-def told(capsys: pytest.CaptureFixture[str], quiet: bool = False, **changes: object) -> str:
+def printed(capsys: pytest.CaptureFixture[str], quiet: bool = False, **changes: object) -> str:
     with round_progress(3, quiet) as hear:
         hear(RoundBegun(round_index=1, sites=("a",)))
         hear(RoundClosed(record=record(**changes), similarity_matrix=[]))
@@ -38,20 +38,20 @@ def told(capsys: pytest.CaptureFixture[str], quiet: bool = False, **changes: obj
 
 
 def test_a_line_a_round_with_the_means_over_sites(capsys: pytest.CaptureFixture[str]) -> None:
-    assert told(capsys) == "round 2/3  accuracy 0.750  AUC 0.500\n"
+    assert printed(capsys) == "round 2/3  accuracy 0.750  AUC 0.500\n"
 
 
 def test_a_round_that_was_not_evaluated_says_no_accuracy(capsys: pytest.CaptureFixture[str]) -> None:
-    assert told(capsys, personal=Scores(NOTHING, NOTHING)) == "round 2/3  done\n"
+    assert printed(capsys, personal=Scores(NOTHING, NOTHING)) == "round 2/3  done\n"
 
 
 def test_peers_and_their_scores_where_the_method_has_them(capsys: pytest.CaptureFixture[str]) -> None:
-    assert "1.5/2.0" in told(capsys, similarity=PEERS)
-    assert "0.2..0.9" in told(capsys, similarity=PEERS | {"score_min": 0.2, "score_max": 0.9})
+    assert "1.5/2.0" in printed(capsys, similarity=PEERS)
+    assert "0.2..0.9" in printed(capsys, similarity=PEERS | {"score_min": 0.2, "score_max": 0.9})
 
 
 def test_who_was_left_out_and_why(capsys: pytest.CaptureFixture[str]) -> None:
-    lines = told(capsys, refusals=(Refusal("north", "[bold]too large"),)).splitlines()
+    lines = printed(capsys, refusals=(Refusal("north", "[bold]too large"),)).splitlines()
     assert lines[1] == "round 2: north left out: [bold]too large"
 
 
@@ -68,11 +68,11 @@ def test_who_was_left_out_and_why(capsys: pytest.CaptureFixture[str]) -> None:
 def test_a_global_model_that_stays_is_told_where_scores_were_zero(
     capsys: pytest.CaptureFixture[str], changes: dict[str, object], said: bool
 ) -> None:
-    assert ("all scores are zero" in told(capsys, **changes)) == said
+    assert ("all scores are zero" in printed(capsys, **changes)) == said
 
 
 def test_quiet_is_quiet(capsys: pytest.CaptureFixture[str]) -> None:
-    assert told(capsys, quiet=True) == ""
+    assert printed(capsys, quiet=True) == ""
 
 
 def test_downloads_are_shown_where_there_are_any(capsys: pytest.CaptureFixture[str]) -> None:

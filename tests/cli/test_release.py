@@ -42,7 +42,7 @@ def test_a_plaintext_run_has_no_key_to_protect(cli: Callable[..., Any], run: Cal
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "sentence"),
     [
         ((), "not a finished run"),
         (("--study", "study.toml"), "not a site's folder"),
@@ -50,8 +50,8 @@ def test_a_plaintext_run_has_no_key_to_protect(cli: Callable[..., Any], run: Cal
     ],
     ids=["no run", "study", "passphrase"],
 )
-def test_bad_usage_is_a_sentence(cli: Callable[..., Any], arguments: tuple[str, ...], told: str) -> None:
+def test_bad_usage_is_a_sentence(cli: Callable[..., Any], arguments: tuple[str, ...], sentence: str) -> None:
     answer = cli("release", ".", *arguments)
     assert (answer.code, answer.out) == (2, "")
-    assert told in answer.err
+    assert sentence in answer.err
     assert not list(Path().iterdir())

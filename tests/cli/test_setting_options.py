@@ -30,23 +30,23 @@ class Wider(Config):
     inner: Inner | None = None
 
 
-Told = list[dict[str, Any]]
+Given = list[dict[str, Any]]
 
 
 @pytest.fixture
-def told() -> Told:
+def given() -> Given:
     return []
 
 
 @pytest.fixture
-def app(told: Told) -> typer.Typer:
+def app(given: Given) -> typer.Typer:
     made = typer.Typer(rich_markup_mode="markdown")
 
     @made.command()
     @takes(Wider, without={"threads"}, defaults={"rounds": 30})
     def go(settings: dict[str, Any], times: int = 1) -> None:
         """Go."""
-        told.append({**settings, "times": times})
+        given.append({**settings, "times": times})
 
     return made
 
@@ -72,9 +72,9 @@ def test_panels_stand_in_their_order(app: typer.Typer) -> None:
     assert panels == ["Options", "Data", "Federation", "Training", "Privacy", "Protection", "Running"]
 
 
-def test_a_new_field_is_a_key_of_the_file(app: typer.Typer, told: Told) -> None:
+def test_a_new_field_is_a_key_of_the_file(app: typer.Typer, given: Given) -> None:
     invoke(app, "--patience", "3", "--colour", "blue", "--dry", "--depth", "2", "--option", "a=1", "--option", "b=x")
-    (values,) = told
+    (values,) = given
     assert values.pop("times") == 1
     config = Wider.read(values, "the command line")
     assert (config.patience, config.colour, config.dry, config.inner) == (3, "blue", True, Inner(depth=2))
@@ -83,15 +83,15 @@ def test_a_new_field_is_a_key_of_the_file(app: typer.Typer, told: Told) -> None:
     assert {"patience = 3.0", 'colour = "blue"', "dry = true", "[inner]", "depth = 2"} <= set(text.splitlines())
 
 
-def test_what_nobody_typed_is_left_to_the_file(app: typer.Typer, told: Told) -> None:
+def test_what_nobody_typed_is_left_to_the_file(app: typer.Typer, given: Given) -> None:
     invoke(app, "--times", "2")
-    assert told == [{"rounds": 30, "times": 2}]
+    assert given == [{"rounds": 30, "times": 2}]
 
 
-def test_bounds_are_kept_by_the_class_in_its_own_sentence(app: typer.Typer, told: Told) -> None:
+def test_bounds_are_kept_by_the_class_in_its_own_sentence(app: typer.Typer, given: Given) -> None:
     invoke(app, "--patience", "10")
     with pytest.raises(BadInput, match=r"the command line: patience = 10\.0 is not possible: .* 9"):
-        Wider.read({"patience": told[0]["patience"]}, "the command line")
+        Wider.read({"patience": given[0]["patience"]}, "the command line")
 
 
 def parameters(command: Callable[..., None]) -> set[str]:

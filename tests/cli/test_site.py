@@ -106,7 +106,7 @@ def test_a_site_is_set_up_private(site):
 
 
 @pytest.mark.parametrize(
-    ("changed", "told"),
+    ("changed", "sentence"),
     [
         ({"fingerprint": "0000-1111"}, "ask the custodian"),
         ({"sealed": "sealed/b.sealed"}, "sealed for 'b'"),
@@ -116,8 +116,8 @@ def test_a_site_is_set_up_private(site):
         ({"home": "mock"}, "holds something already"),
     ],
 )
-def test_what_is_wrong_at_the_start_leaves_no_folder_behind(site, changed, told):
-    assert told in refused(site(*init(**changed)))
+def test_what_is_wrong_at_the_start_leaves_no_folder_behind(site, changed, sentence):
+    assert sentence in refused(site(*init(**changed)))
     assert not Path("site").exists()
 
 
@@ -231,7 +231,7 @@ def test_the_sites_own_model_predicts(site, approved, tmp_path):
 
 def saved_state(home, **fields):
     """A site's state with a personal model, on disk."""
-    terms = StudyTerms.of(read_study(Path("study.toml")))
+    terms = StudyTerms.from_file(read_study(Path("study.toml")))
     theta = torch.linspace(-1, 1, terms.blueprint.model.parameters)
     own = {"theta_personal": theta[None]}
     state = SiteState(study=terms.file.digest, site="a", theta_global=theta, own=own, **fields)

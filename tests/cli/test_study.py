@@ -81,8 +81,8 @@ def test_a_changed_file_is_refused_by_every_command(run, study):
 def test_a_study_is_shown_to_people_and_programs(run, study):
     code, out, _ = run("study", "show", study)
     assert code == 0
-    for told in ("Find risks", "SAPE-FL", "Who sees what", "at most ε 4", "not protected"):
-        assert told in out
+    for sentence in ("Find risks", "SAPE-FL", "Who sees what", "at most ε 4", "not protected"):
+        assert sentence in out
     code, out, _ = run("study", "show", study, "--format", "json")
     assert json.loads(out)["study"]["name"] == "heart"
     code, out, _ = run("study", "show", study, "--for", "data-officer")
@@ -135,7 +135,7 @@ def test_an_existing_study_is_not_replaced_by_accident(run, study):
 
 
 @pytest.mark.parametrize(
-    ("more", "told"),
+    ("more", "sentence"),
     [
         (("--method", "fedvag"), "Did you mean 'fedavg'"),
         (("--method", "local"), "sends nothing"),
@@ -153,8 +153,8 @@ def test_an_existing_study_is_not_replaced_by_accident(run, study):
         (("--scaling", "log"), "scaling = 'log'"),
     ],
 )
-def test_what_cannot_be_a_study_is_refused_and_nothing_written(run, keys, more, told):
-    assert told in refused(run(*NEW, *more))
+def test_what_cannot_be_a_study_is_refused_and_nothing_written(run, keys, more, sentence):
+    assert sentence in refused(run(*NEW, *more))
     assert not Path("study.toml").exists()
 
 

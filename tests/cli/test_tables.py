@@ -67,14 +67,14 @@ def test_rounds_without_a_step_and_sites_left_out_are_counted_from_one(rows) -> 
 
 
 def test_what_was_spent_and_what_it_does_not_cover(rows) -> None:
-    told = rows(privacy=SPENT)["differential privacy"]
-    assert told.startswith("ε 1.23 of 4 at δ 1e-05")
-    assert "2.5 for a record that is replaced" in told
-    assert "not covered" not in told
+    words = rows(privacy=SPENT)["differential privacy"]
+    assert words.startswith("ε 1.23 of 4 at δ 1e-05")
+    assert "2.5 for a record that is replaced" in words
+    assert "not covered" not in words
     stopped = SPENT | {"stopped": [{"site": "east"}], "preparation_covered": False}
-    told = rows(privacy=stopped)["differential privacy"]
-    assert "how rows were prepared is not covered" in told
-    assert told.endswith("sat out: east")
+    words = rows(privacy=stopped)["differential privacy"]
+    assert "how rows were prepared is not covered" in words
+    assert words.endswith("sat out: east")
 
 
 def test_late_sites_beside_what_they_would_have_had(rows) -> None:

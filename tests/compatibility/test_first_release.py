@@ -33,7 +33,7 @@ def old(tmp_path, monkeypatch):
 
 
 @pytest.fixture
-def told(monkeypatch, capsys):
+def printed(monkeypatch, capsys):
     """What the command line says, on both streams."""
 
     def run(*arguments, code=0):
@@ -47,8 +47,8 @@ def told(monkeypatch, capsys):
     return run
 
 
-def test_a_sites_ledger_is_whole_to_the_last_digest(old, told):
-    assert "Lines: 7" in told("site", "ledger", "--home", "site", "--verify")
+def test_a_sites_ledger_is_whole_to_the_last_digest(old, printed):
+    assert "Lines: 7" in printed("site", "ledger", "--home", "site", "--verify")
 
 
 def test_what_a_site_has_spent_still_counts(old):
@@ -61,30 +61,30 @@ def test_what_a_site_has_spent_still_counts(old):
         require_on_record(home, events[:1])
 
 
-def test_a_sites_own_model_still_answers(old, told):
-    lines = told("site", "predict", "records.csv", "--home", "site").splitlines()
+def test_a_sites_own_model_still_answers(old, printed):
+    lines = printed("site", "predict", "records.csv", "--home", "site").splitlines()
     assert len(lines) == len((old / "records.csv").read_text().splitlines())
 
 
-def test_a_study_is_refused_with_what_to_do(old, told):
+def test_a_study_is_refused_with_what_to_do(old, printed):
     (study,) = (old / "site" / "studies").glob("*/study.toml")
     for command in (("site", "review"), ("site", "approve")):
-        words = told(*command, study, "--home", "site", code=2)
+        words = printed(*command, study, "--home", "site", code=2)
         assert "made for secure-sapefl 0.1.0" in words
         assert "ask the coordinator for a new study" in words
 
 
-def test_a_servers_state_can_be_looked_at(old, told):
-    assert json.loads(told("server", "status", "--state", "server", "--format", "json"))["closed"] == 2
+def test_a_servers_state_can_be_looked_at(old, printed):
+    assert json.loads(printed("server", "status", "--state", "server", "--format", "json"))["closed"] == 2
 
 
-def test_a_finished_run_can_be_shown_and_repeated(old, told):
-    told("report", "run")
+def test_a_finished_run_can_be_shown_and_repeated(old, printed):
+    printed("report", "run")
     assert "<html" in (old / "run" / "report.html").read_text()
-    told("simulate", "--config", "run/config.toml", "--rounds", "1", "--quiet", "--out", "again")
+    printed("simulate", "--config", "run/config.toml", "--rounds", "1", "--quiet", "--out", "again")
     assert json.loads((old / "again" / "summary.json").read_text())["clients"] == 3
 
 
-def test_a_run_is_not_continued_by_another_release(old, told):
+def test_a_run_is_not_continued_by_another_release(old, printed):
     (old / "run" / "summary.json").unlink()
-    assert "0.1.0" in told("simulate", "--resume", "run", code=2)
+    assert "0.1.0" in printed("simulate", "--resume", "run", code=2)

@@ -18,7 +18,7 @@ PARTS = (
 
 @pytest.fixture
 def occasion(params: Parameters) -> Occasion:
-    return Occasion.of(params, Kind.WEIGHTED, study="s", round_index=3, length=10)
+    return Occasion.bound_to(params, Kind.WEIGHTED, study="s", round_index=3, length=10)
 
 
 @pytest.fixture
@@ -93,7 +93,7 @@ def test_a_forged_claim_never_crashes_the_parser(aggregate_bytes: bytes, data: s
 @pytest.fixture(scope="module")
 def aggregate_bytes() -> bytes:
     params = Parameters(max_clients=10)
-    occasion = Occasion.of(params, Kind.WEIGHTED, study="s", round_index=3, length=10)
+    occasion = Occasion.bound_to(params, Kind.WEIGHTED, study="s", round_index=3, length=10)
     return Aggregate(occasion=occasion, claim=Claim(PARTS), payload=bytes(500)).to_bytes()
 
 

@@ -9,7 +9,7 @@ from sapefl_crypto.occasion import Kind, Occasion
 
 @pytest.fixture
 def occasion(params: Parameters) -> Occasion:
-    return Occasion.of(params, Kind.WEIGHTED, study="s", round_index=3, length=10)
+    return Occasion.bound_to(params, Kind.WEIGHTED, study="s", round_index=3, length=10)
 
 
 @pytest.fixture

@@ -133,7 +133,7 @@ MUTATIONS: list[Callable[[Material, Rng], bytes]] = [
 @pytest.fixture(scope="module")
 def material(key: CohortKey, params: Parameters) -> Material:
     good, other = (key.encrypt(np.ones(LENGTH, np.float32), **ABOUT, sender="a") for _ in range(2))
-    occasion = Occasion.of(params, Kind.WEIGHTED, **ABOUT, length=LENGTH)
+    occasion = Occasion.bound_to(params, Kind.WEIGHTED, **ABOUT, length=LENGTH)
     return Material(good=good, other=other, frame=parse_frame(good, params, occasion), params=params)
 
 

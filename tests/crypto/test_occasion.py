@@ -12,13 +12,13 @@ from sapefl_crypto.occasion import OCCASION_BYTES, Kind, Occasion
 
 @pytest.fixture
 def occasion(params: Parameters) -> Occasion:
-    return Occasion.of(params, Kind.WEIGHTED, study="s", round_index=3, length=10)
+    return Occasion.bound_to(params, Kind.WEIGHTED, study="s", round_index=3, length=10)
 
 
 def test_occasions_start_at_round_zero_and_one_value(params: Parameters) -> None:
     for wrong in ({"round_index": -1, "length": 1}, {"round_index": 0, "length": 0}):
         with pytest.raises(ValueRejected):
-            Occasion.of(params, Kind.WEIGHTED, study="s", **wrong)
+            Occasion.bound_to(params, Kind.WEIGHTED, study="s", **wrong)
 
 
 def test_the_bytes_are_where_the_table_says(params: Parameters, occasion: Occasion) -> None:

@@ -14,7 +14,7 @@ ROOT = Secret(bytes(range(32)))
 
 @pytest.fixture
 def occasion(params: Parameters) -> Occasion:
-    return Occasion.of(params, Kind.WEIGHTED, study="s", round_index=3, length=5000)
+    return Occasion.bound_to(params, Kind.WEIGHTED, study="s", round_index=3, length=5000)
 
 
 def test_tags_are_linear_in_data_and_offsets(params: Parameters, occasion: Occasion) -> None:

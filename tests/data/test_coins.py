@@ -8,7 +8,7 @@ from secure_sapefl.data.streams import DataPurpose
 
 
 def test_coins_are_fair_and_their_own() -> None:
-    coins = Coins.of(3, [bytes([k % 250, k // 250]) for k in range(4000)])
+    coins = Coins.from_seed(3, [bytes([k % 250, k // 250]) for k in range(4000)])
     drawn = [coins.thrown(DataPurpose.SPLIT, 0), coins.thrown(DataPurpose.SPLIT, 1), coins.thrown(DataPurpose.SAMPLE)]
     for thrown in drawn:
         assert np.histogram(thrown, 10, (0, 1))[0] == pytest.approx(400, abs=90)
@@ -17,9 +17,9 @@ def test_coins_are_fair_and_their_own() -> None:
 
 
 def test_equal_records_throw_coins_of_their_own() -> None:
-    one, *others = Coins.of(0, [b"twin"] * 50).thrown(DataPurpose.SPLIT, 0)
+    one, *others = Coins.from_seed(0, [b"twin"] * 50).thrown(DataPurpose.SPLIT, 0)
     assert len({one, *others}) == 50
-    assert np.array_equal(Coins.of(0, [b"twin"] * 49).thrown(DataPurpose.SPLIT, 0), [one, *others[:-1]])
+    assert np.array_equal(Coins.from_seed(0, [b"twin"] * 49).thrown(DataPurpose.SPLIT, 0), [one, *others[:-1]])
 
 
 def test_equal_values_are_equal_bytes() -> None:

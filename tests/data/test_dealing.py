@@ -15,8 +15,8 @@ PARTITIONS = ["iid", "dirichlet", "clustered"]
 
 
 def shares(table: Table, partition: str, seed: int = 0) -> tuple[Share, ...]:
-    coins = Coins.of(seed, marks_of(table))
-    return dealt(partition, table, Units.of(table), REQUEST, coins, np.random.default_rng(seed))
+    coins = Coins.from_seed(seed, marks_of(table))
+    return dealt(partition, table, Units.from_table(table), REQUEST, coins, np.random.default_rng(seed))
 
 
 def homes(table: Table, partition: str, seed: int = 0) -> dict[float, str]:

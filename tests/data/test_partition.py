@@ -49,7 +49,7 @@ def tables(draw: st.DrawFn) -> tuple[Table, int]:
 def test_every_row_is_in_one_place_and_every_client_has_enough(drawn, partition, kappa, seed):
     table, clients = drawn
     shares = partition(table, request(clients, kappa), rng(seed))
-    units = Units.of(table)
+    units = Units.from_table(table)
     places = [split_rows(table, units, share.rows, rng(seed)) for share in shares]
     everywhere = np.concatenate([side for place in places for side in place])
     assert len(shares) == clients

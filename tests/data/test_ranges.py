@@ -25,7 +25,7 @@ def test_two_numbers_or_three(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "sentence"),
     [
         ("age = [20, 100]", "no range for column 'pressure'"),
         ("age = [20, 100]\npressure = [1, 2]\nweight = [3, 4]", "'weight' is no column"),
@@ -37,8 +37,8 @@ def test_two_numbers_or_three(tmp_path: Path) -> None:
         ("age = [20", "not valid TOML"),
     ],
 )
-def test_mistakes_are_sentences(tmp_path: Path, text: str, told: str) -> None:
-    with pytest.raises(BadInput, match=told):
+def test_mistakes_are_sentences(tmp_path: Path, text: str, sentence: str) -> None:
+    with pytest.raises(BadInput, match=sentence):
         public_scale(ranges(tmp_path, text), COLUMNS)
 
 

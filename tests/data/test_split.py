@@ -9,7 +9,7 @@ from secure_sapefl.data.table import Units
 
 def divide(table, seed=0):
     rows = np.arange(len(table))
-    return split_rows(table, Units.of(table), rows, np.random.default_rng(seed))
+    return split_rows(table, Units.from_table(table), rows, np.random.default_rng(seed))
 
 
 def test_each_class_gives_a_fifth(make_table):

@@ -22,9 +22,9 @@ def test_a_part_keeps_segments_whole():
 
 
 def test_units_are_segments_or_single_rows(make_table):
-    rows = Units.of(make_table([0, 1, 1], split=np.array([0, 1, 0])))
+    rows = Units.from_table(make_table([0, 1, 1], split=np.array([0, 1, 0])))
     assert (rows.of_row.tolist(), rows.size.tolist(), rows.part.tolist()) == ([0, 1, 2], [1, 1, 1], [0, 1, 0])
-    segments = Units.of(make_table([1, 1, 0, 0, 0], segment=np.array([7, 7, 3, 3, 3])))
+    segments = Units.from_table(make_table([1, 1, 0, 0, 0], segment=np.array([7, 7, 3, 3, 3])))
     assert segments.of_row.tolist() == [1, 1, 0, 0, 0]
     assert (segments.size.tolist(), segments.label.tolist(), segments.part.tolist()) == ([3, 2], [0, 1], [0, 0])
 

@@ -29,7 +29,7 @@ def kinds(home: SiteHome) -> list[str]:
 
 
 def test_consent_is_kept_with_the_study_and_on_record(home: SiteHome, approved: StudyFile) -> None:
-    consent = require_approved(home, StudyTerms.of(approved))
+    consent = require_approved(home, StudyTerms.from_file(approved))
     assert (consent.site, consent.study, consent.digest) == ("a", "heart", approved.digest)
     assert list(home.studies()) == [approved]
     assert kinds(home) == ["approved"]
@@ -40,12 +40,12 @@ def test_how_many_records_there_are_decides_nothing_after_consent(home: SiteHome
     """A private study starts by what is declared: whether a site comes must not tell its number of records."""
     lines = home.data_path.read_text().splitlines()
     home.data_path.write_text("\n".join(lines[:4]) + "\n")
-    assert require_approved(home, StudyTerms.of(approved)).digest == approved.digest
+    assert require_approved(home, StudyTerms.from_file(approved)).digest == approved.digest
 
 
 def test_without_consent_nothing_starts(home: SiteHome, study: StudyFile) -> None:
     with pytest.raises(StudyRejected, match=f"has not approved study 'heart' with digest {study.digest[:16]}"):
-        require_approved(home, StudyTerms.of(study))
+        require_approved(home, StudyTerms.from_file(study))
 
 
 def test_a_changed_study_was_not_approved(home: SiteHome, approved: StudyFile) -> None:
@@ -66,7 +66,7 @@ def test_a_conflict_is_not_approved(
 def test_a_policy_tightened_later_stops_the_study(home: SiteHome, approved: StudyFile) -> None:
     home.policy_path.write_text(TEMPLATE.replace('"sapefl", ', ""))
     with pytest.raises(PolicyConflict, match="method"):
-        require_approved(home, StudyTerms.of(approved))
+        require_approved(home, StudyTerms.from_file(approved))
     require_consent(home, approved)
 
 

@@ -22,7 +22,7 @@ PATIENTS = "age,sex,chol\n60,f,200\n30,m,\n"
 
 @pytest.fixture
 def terms(study: StudyFile) -> StudyTerms:
-    return StudyTerms.of(study)
+    return StudyTerms.from_file(study)
 
 
 @pytest.fixture
@@ -86,7 +86,7 @@ def test_before_the_first_round_there_is_no_model(home: SiteHome, terms: StudyTe
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "sentence"),
     [
         (PATIENTS.replace("chol", "c"), "no column 'chol'"),
         (PATIENTS.replace("60", "600"), "column 'age', line 2: outside"),
@@ -94,10 +94,10 @@ def test_before_the_first_round_there_is_no_model(home: SiteHome, terms: StudyTe
     ],
 )
 def test_records_that_do_not_fit(
-    home: SiteHome, terms: StudyTerms, theta: torch.Tensor, patients: Path, text: str, told: str
+    home: SiteHome, terms: StudyTerms, theta: torch.Tensor, patients: Path, text: str, sentence: str
 ) -> None:
     patients.write_text(text)
-    with pytest.raises(BadInput, match=told):
+    with pytest.raises(BadInput, match=sentence):
         predict(home, terms, patients)
 
 

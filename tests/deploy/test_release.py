@@ -27,7 +27,7 @@ from secure_sapefl.study.terms import StudyTerms
 
 @pytest.fixture
 def terms(study: StudyFile) -> StudyTerms:
-    return StudyTerms.of(study)
+    return StudyTerms.from_file(study)
 
 
 @pytest.fixture

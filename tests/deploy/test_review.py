@@ -43,7 +43,7 @@ def conflicts(lines: tuple[Line, ...]) -> list[str]:
 
 
 def judged(study: StudyFile, policy: Policy, rows: int = 80, events: tuple[Event, ...] = ()) -> list[str]:
-    return conflicts(judge(StudyTerms.of(study), policy, rows, events))
+    return conflicts(judge(StudyTerms.from_file(study), policy, rows, events))
 
 
 def test_a_modest_study_fits_the_template(study: StudyFile, policy: Policy) -> None:
@@ -92,7 +92,9 @@ def test_each_rule_finds_its_own_conflict(
 
 def test_a_careless_delta_is_said_to_the_owner(make_study: MakeStudy, policy: Policy) -> None:
     study = make_study(privacy={"epsilon": 4, "delta": 0.5})
-    (line,) = [line for line in judge(StudyTerms.of(study), policy, 80, ()) if line.topic == "delta of this study"]
+    (line,) = [
+        line for line in judge(StudyTerms.from_file(study), policy, 80, ()) if line.topic == "delta of this study"
+    ]
     assert line.verdict == "conflict"
     assert "delta = 0.5 is not below 1 / n at 1 of 1 sites, which have up to n = 80 records" in line.says
 
@@ -103,7 +105,7 @@ def test_what_was_spent_before_counts(study: StudyFile, policy: Policy) -> None:
 
 
 def test_this_studys_own_spending_is_not_counted_twice(study: StudyFile) -> None:
-    terms = StudyTerms.of(study).privacy()
+    terms = StudyTerms.from_file(study).privacy()
     assert terms is not None
     fresh = cost_of(terms, 80, (), 1e-5)
     begun = cost_of(terms, 80, [event(study=study.wire_name, steps=500)], 1e-5)
@@ -113,33 +115,33 @@ def test_this_studys_own_spending_is_not_counted_twice(study: StudyFile) -> None
 
 
 def test_everything_a_message_holds_is_told(make_study: MakeStudy) -> None:
-    told = {part.field: part for part in leaving(StudyTerms.of(make_study(privacy=PRIVATE)))}
-    assert list(told) == ["participation", "update", "similarity_score", "theta_personal"]
-    assert all(told[name].noised for name in ("update", "similarity_score", "theta_personal"))
-    assert told["theta_personal"].size == 4 * 9026
-    assert told["update"].size == 3 * (4096 * 60 // 8 + 64)
-    plain = {part.field: part.noised for part in leaving(StudyTerms.of(make_study(method="fedavg")))}
+    parts = {part.field: part for part in leaving(StudyTerms.from_file(make_study(privacy=PRIVATE)))}
+    assert list(parts) == ["participation", "update", "similarity_score", "theta_personal"]
+    assert all(parts[name].noised for name in ("update", "similarity_score", "theta_personal"))
+    assert parts["theta_personal"].size == 4 * 9026
+    assert parts["update"].size == 3 * (4096 * 60 // 8 + 64)
+    plain = {part.field: part.noised for part in leaving(StudyTerms.from_file(make_study(method="fedavg")))}
     assert plain == {"participation": False, "update": False, "similarity_score": False}
 
 
 def test_test_results_stay(study: StudyFile, policy: Policy) -> None:
-    (line,) = (one for one in judge(StudyTerms.of(study), policy, 80, ()) if one.topic == "test results")
+    (line,) = (one for one in judge(StudyTerms.from_file(study), policy, 80, ()) if one.topic == "test results")
     assert (line.says, line.verdict, line.policy) == ("stay at the site", "ok", "metrics_may_leave = false")
-    reporting = StudyTerms.of(study.model_copy(update={"metrics": "exact"}))  # as a later release might
+    reporting = StudyTerms.from_file(study.model_copy(update={"metrics": "exact"}))  # as a later release might
     assert judged(reporting.file, policy) == ["test results"]
     assert judged(reporting.file, policy.model_copy(update={"metrics_may_leave": True})) == []
 
 
 def test_a_study_that_only_relays_sends_no_update(make_study: MakeStudy) -> None:
     study = make_study(method="fedacs")
-    terms = StudyTerms.of(study)
+    terms = StudyTerms.from_file(study)
     if not terms.blueprint.study.relay_only:
         pytest.skip("fedacs is no longer a method that only relays")
     assert [part.field for part in leaving(terms)] == ["participation", "theta_personal"]
 
 
 def test_a_site_reviews_with_its_own_data_and_ledger(home: SiteHome, study: StudyFile) -> None:
-    terms = StudyTerms.of(study)
+    terms = StudyTerms.from_file(study)
     review = review_site(home, terms)
     assert review.conflicts == ()
     review.require_no_conflict()
@@ -166,29 +168,29 @@ def test_a_roster_with_another_key_under_this_sites_name(
 ) -> None:
     impostor = SiteIdentity.generate("a").public.to_text()
     study = make_study(roster=[impostor, *(site.public.to_text() for site in identities[1:])], privacy=PRIVATE)
-    assert [line.topic for line in review_site(home, StudyTerms.of(study)).conflicts] == ["roster"]
+    assert [line.topic for line in review_site(home, StudyTerms.from_file(study)).conflicts] == ["roster"]
 
 
 def test_data_that_does_not_fit_is_an_error_not_a_conflict(home: SiteHome, study: StudyFile) -> None:
     home.data_path.write_text(home.data_path.read_text().replace("chol", "lohc"))
     with pytest.raises(BadInput, match="no column 'chol'"):
-        review_site(home, StudyTerms.of(study))
+        review_site(home, StudyTerms.from_file(study))
 
 
 def test_means_taken_from_records_are_told(make_study: MakeStudy, policy: Policy) -> None:
     schema = {"label": "y", "classes": ["n", "p"], "features": [{"name": "x"}], "scaling": "site"}
-    lines = judge(StudyTerms.of(make_study(privacy=PRIVATE, data=schema)), policy, 80, ())
+    lines = judge(StudyTerms.from_file(make_study(privacy=PRIVATE, data=schema)), policy, 80, ())
     assert [line.topic for line in lines][-1] == "preparation"
 
 
 def test_hidden_scores_are_told_as_such(make_study: MakeStudy, policy: Policy) -> None:
-    def told(scores: str) -> tuple[str, str, str]:
-        terms = StudyTerms.of(make_study(scores=scores))
+    def words(scores: str) -> tuple[str, str, str]:
+        terms = StudyTerms.from_file(make_study(scores=scores))
         (score,) = (part for part in leaving(terms) if part.field == "similarity_score")
         (share,) = (one for one in judge(terms, policy, 80, ()) if one.topic == "largest share")
         return score.server, share.says, data_protection_note(terms)
 
-    (read, share, note), (unread, bounded, other) = told("open"), told("hidden")
+    (read, share, note), (unread, bounded, other) = words("open"), words("hidden")
     assert read == "reads it, one number a round"
     assert "cannot read it" in unread
     assert "hidden" in bounded
@@ -212,7 +214,7 @@ def test_what_is_declared_is_held_against_the_count_on_the_owners_screen(
     home: SiteHome, make_study: MakeStudy, records: dict[str, int], largest: int, verdict: str
 ) -> None:
     study = make_study(privacy=PRIVATE, records=records, largest_site=largest)
-    lines = {line.topic: line for line in review_site(home, StudyTerms.of(study)).lines}
+    lines = {line.topic: line for line in review_site(home, StudyTerms.from_file(study)).lines}
     counted = len(load_site(home.data_path, study, "a").train)
     assert lines["records counted"].verdict == verdict
     assert lines["records counted"].says.startswith(
@@ -222,7 +224,7 @@ def test_what_is_declared_is_held_against_the_count_on_the_owners_screen(
 
 
 def test_both_epsilons_and_what_they_are_about_are_told(study: StudyFile, policy: Policy) -> None:
-    lines = {line.topic: line.says for line in judge(StudyTerms.of(study), policy, 80, ())}
+    lines = {line.topic: line.says for line in judge(StudyTerms.from_file(study), policy, 80, ())}
     assert lines["neighbours"] == ADJACENCY
     said = lines["epsilon of this study"]
     replaced = re.search(r"at most 4 for every record .* and at most ([\d.]+) for one replaced", said)

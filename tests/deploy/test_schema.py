@@ -33,7 +33,7 @@ def test_scaling_by_the_sites_own_rows_needs_no_ranges_and_says_that_it_learns()
 
 
 @pytest.mark.parametrize(
-    ("change", "told"),
+    ("change", "sentence"),
     [
         ({"kind": "audio"}, "kind = 'audio' is not possible"),
         ({"classes": ["only"]}, "classes"),
@@ -59,8 +59,8 @@ def test_scaling_by_the_sites_own_rows_needs_no_ranges_and_says_that_it_learns()
         ({"label": ""}, "label"),
     ],
 )
-def test_what_is_no_schema_is_named(change: dict[str, Any], told: str) -> None:
-    with pytest.raises(BadInput, match=told.replace("[", r"\[")):
+def test_what_is_no_schema_is_named(change: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(BadInput, match=sentence.replace("[", r"\[")):
         read_schema({**TABLE, **change})
 
 

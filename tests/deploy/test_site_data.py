@@ -98,7 +98,10 @@ def test_the_simulator_runs_the_study_on_the_sites_files(make_study: MakeStudy, 
     for place, path in enumerate(files.values()):
         path.write_bytes(mock_file(study.data, rows=30, seed=0, place=place))
     simulation = Simulation(assemble(study.config().model_copy(update={"workers": 0}), federation(study, files)))
-    assert replace(simulation.assembly.blueprint.study, name=study.wire_name) == StudyTerms.of(study).blueprint.study
+    assert (
+        replace(simulation.assembly.blueprint.study, name=study.wire_name)
+        == StudyTerms.from_file(study).blueprint.study
+    )
     assert simulation.run().facts["client_names"] == ["a", "b", "c"]
 
 
@@ -109,7 +112,7 @@ def test_new_records_are_prepared_as_the_training_rows_were(study: StudyFile, cs
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "sentence"),
     [
         (GOOD.replace("chol", "cholesterol", 1), "a.csv has no column 'chol', which the study needs"),
         (GOOD.replace("age,sex,chol,disease", "age,sex,chol,illness"), "has no column 'disease'"),
@@ -133,8 +136,10 @@ def test_new_records_are_prepared_as_the_training_rows_were(study: StudyFile, cs
         ("age,age,sex,chol,disease\n1,1,f,2,no\n", "appears more than once"),
     ],
 )
-def test_what_does_not_fit_is_named(make_study: MakeStudy, csv: Callable[[str], Path], text: str, told: str) -> None:
-    with pytest.raises(BadInput, match=told) as caught:
+def test_what_does_not_fit_is_named(
+    make_study: MakeStudy, csv: Callable[[str], Path], text: str, sentence: str
+) -> None:
+    with pytest.raises(BadInput, match=sentence) as caught:
         load_site(csv(text), make_study(), "a")
     assert caught.value.exit_code == 2
     assert not {"forty", "141", "female", "maybe"} & set(str(caught.value).split())
@@ -174,7 +179,7 @@ def test_numbers_as_levels_are_found_in_float_arrays(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arrays", "told"),
+    ("arrays", "sentence"),
     [
         ({"X": np.zeros((3, 2)), "y": np.zeros(3, int)}, "expected rows x 3 features"),
         ({"X": np.zeros((0, 3)), "y": np.zeros(0, int)}, "expected rows x 3 features"),
@@ -188,8 +193,8 @@ def test_numbers_as_levels_are_found_in_float_arrays(tmp_path: Path) -> None:
         ({"y": np.zeros(3, int)}, "array 'X' is missing"),
     ],
 )
-def test_arrays_that_do_not_fit(study: StudyFile, tmp_path: Path, arrays: dict[str, Any], told: str) -> None:
-    with pytest.raises(BadInput, match=told):
+def test_arrays_that_do_not_fit(study: StudyFile, tmp_path: Path, arrays: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(BadInput, match=sentence):
         load_site(save(tmp_path / "a.npz", **arrays), study, "a")
 
 
@@ -201,7 +206,7 @@ def test_images_become_channels_first(make_study: MakeStudy, tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize(
-    ("arrays", "told"),
+    ("arrays", "sentence"),
     [
         ({"X": np.zeros((9, 6, 6), np.uint8), "y": np.zeros(9, int)}, r"expected bytes \(uint8\) of shape \(n, 6, 5"),
         ({"X": np.zeros((9, 6, 5)), "y": np.zeros(9, int)}, "expected bytes"),
@@ -210,8 +215,8 @@ def test_images_become_channels_first(make_study: MakeStudy, tmp_path: Path) -> 
         ({"X": np.zeros((9, 6, 5), np.uint8), "y": np.zeros(9, int), "class_names": np.array(["x", "y"])}, "cat, dog"),
     ],
 )
-def test_images_that_do_not_fit(make_study: MakeStudy, tmp_path: Path, arrays: dict[str, Any], told: str) -> None:
-    with pytest.raises(BadInput, match=told):
+def test_images_that_do_not_fit(make_study: MakeStudy, tmp_path: Path, arrays: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(BadInput, match=sentence):
         load_site(save(tmp_path / "a.npz", **arrays), make_study(data=IMAGES), "a")
 
 

@@ -29,7 +29,7 @@ def start(study: Path, home: SiteHome, device: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("device", "told"),
+    ("device", "sentence"),
     [
         ("cuda", "Device 'cuda' was asked for and is not there"),
         ("cuda:7", "'cuda:7'"),
@@ -43,13 +43,13 @@ def test_a_device_that_is_not_there_is_said_before_anything_happens(
     identities: list[SiteIdentity],
     monkeypatch: pytest.MonkeyPatch,
     device: str,
-    told: str,
+    sentence: str,
 ) -> None:
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 0)
     path = write_study(study)
     approve(home, path, identities[0])
     before = LedgerFiles(home.ledger_path).read(home.public).entries
-    with pytest.raises(BadInput, match=told) as refused:
+    with pytest.raises(BadInput, match=sentence) as refused:
         start(path, home, device)
     assert refused.value.exit_code == 2
     assert LedgerFiles(home.ledger_path).read(home.public).entries == before
@@ -85,9 +85,9 @@ def test_the_global_model_visits_the_device_and_is_kept_in_main_memory(
     make_study: Callable[..., StudyFile], home: SiteHome
 ) -> None:
     study = make_study(method="fedavg")
-    params = StudyTerms.of(study).params
+    params = StudyTerms.from_file(study).params
     rows = load_site(home.data_path, study, "a")
-    site = StudySite(StudyTerms.of(study), rows, CohortKey.generate(params), home.policy(), None)
+    site = StudySite(StudyTerms.from_file(study), rows, CohortKey.generate(params), home.policy(), None)
     state = site.first_state()
     site.device = torch.device("meta")  # a place that is not main memory and that every machine has
     invitation = Invitation(site="a", round_index=0, peers=(), models=())

@@ -74,7 +74,7 @@ def test_known_answer() -> None:
 
 
 @pytest.mark.parametrize(
-    ("damage", "told"),
+    ("damage", "sentence"),
     [
         (lambda lines: [lines[0], lines[1].replace(b"1.25", b"0.25"), lines[2]], "line 2 does not follow"),
         (lambda lines: [lines[0], b"nonsense\n", lines[2]], "line 2 is not an entry"),
@@ -83,10 +83,10 @@ def test_known_answer() -> None:
     ],
     ids=["changed", "nonsense", "cut", "emptied"],
 )
-def test_the_altered_line_is_named(written: Path, damage: Callable[[list[bytes]], list[bytes]], told: str) -> None:
+def test_the_altered_line_is_named(written: Path, damage: Callable[[list[bytes]], list[bytes]], sentence: str) -> None:
     written.write_bytes(b"".join(damage(written.read_bytes().splitlines(keepends=True))))
     for read in (lambda: LedgerFiles(written).read(SITE.public), lambda: SiteLedger(written, SITE)):
-        with pytest.raises(LedgerRejected, match=told):
+        with pytest.raises(LedgerRejected, match=sentence):
             read()
 
 

@@ -40,7 +40,7 @@ def two_rounds(
 
 
 def test_ledgers_that_agree_are_fine(two_rounds: SiteHome, study: StudyFile) -> None:
-    assert review_site(two_rounds, StudyTerms.of(study)).conflicts == ()
+    assert review_site(two_rounds, StudyTerms.from_file(study)).conflicts == ()
 
 
 def put_back(home: SiteHome, lines: int) -> None:
@@ -54,18 +54,18 @@ def put_back(home: SiteHome, lines: int) -> None:
 def test_an_older_ledger_put_back_is_found(two_rounds: SiteHome, study: StudyFile) -> None:
     put_back(two_rounds, 1)
     with pytest.raises(LedgerRejected, match=r"spent on study 'heart', the site's signed ledger .* lines were removed"):
-        review_site(two_rounds, StudyTerms.of(study))
+        review_site(two_rounds, StudyTerms.from_file(study))
 
 
 def test_a_ledger_that_was_removed_is_found(two_rounds: SiteHome, study: StudyFile) -> None:
     two_rounds.privacy_path.unlink()
     two_rounds.privacy_path.with_suffix(".head").unlink()
     with pytest.raises(LedgerRejected, match="shows epsilon 0 spent"):
-        review_site(two_rounds, StudyTerms.of(study))
+        review_site(two_rounds, StudyTerms.from_file(study))
 
 
 def test_more_than_was_sent_is_no_fault(two_rounds: SiteHome, study: StudyFile) -> None:
     """A site that was killed between paying and sending has counted too much, never too little."""
     with FileStore(two_rounds.privacy_path) as store:
         store.append(list(store.load())[:1])
-    assert review_site(two_rounds, StudyTerms.of(study)).conflicts == ()
+    assert review_site(two_rounds, StudyTerms.from_file(study)).conflicts == ()

@@ -149,7 +149,7 @@ def test_every_name_and_key_of_a_roster_is_there_once(
 
 
 @pytest.mark.parametrize(
-    ("change", "told"),
+    ("change", "sentence"),
     [
         ({"name": "../heart"}, "beginning with a letter"),
         ({"name": ""}, "name = ''"),
@@ -171,8 +171,8 @@ def test_every_name_and_key_of_a_roster_is_there_once(
         ({"round_deadline": 0}, "round_deadline"),
     ],
 )
-def test_what_is_no_study_is_named(make_study: MakeStudy, change: dict[str, Any], told: str) -> None:
-    with pytest.raises(BadInput, match=told):
+def test_what_is_no_study_is_named(make_study: MakeStudy, change: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(BadInput, match=sentence):
         make_study(**change)
 
 
@@ -195,12 +195,12 @@ def test_a_private_study_declares_how_many_records_its_sites_have(make_study: Ma
     assert [study.declared(site) for site in study.sites] == [100, 40, 100]
     assert study.config().dp_public.rows == {"a": 100, "b": 40, "c": 100}  # type: ignore[union-attr]
     assert study.digest != make_study(**private).digest
-    for records, told in (
+    for records, sentence in (
         ({"d": 4}, "'d' is not on the roster"),
         ({"a": 101}, "'a' declares 101 training records, more than largest_site = 100"),
         ({"a": 0}, "greater than or equal to 1"),
     ):
-        with pytest.raises(BadInput, match=told):
+        with pytest.raises(BadInput, match=sentence):
             make_study(**private, records=records)
     with pytest.raises(BadInput, match="records are declared in studies with a privacy budget"):
         make_study(records={"b": 40})

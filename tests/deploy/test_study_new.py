@@ -41,7 +41,7 @@ def test_keys_are_filled_in_and_options_spelt_out(coordinator: SiteIdentity, ide
 
 
 @pytest.mark.parametrize(
-    ("change", "told"),
+    ("change", "sentence"),
     [
         ({"coordinator": "me"}, "'coordinator' is put in by this command"),
         ({"signature": "x"}, "'signature' is put in"),
@@ -52,9 +52,9 @@ def test_keys_are_filled_in_and_options_spelt_out(coordinator: SiteIdentity, ide
     ],
 )
 def test_a_draft_that_is_no_study(
-    coordinator: SiteIdentity, identities: list[SiteIdentity], change: dict[str, Any], told: str
+    coordinator: SiteIdentity, identities: list[SiteIdentity], change: dict[str, Any], sentence: str
 ) -> None:
-    with pytest.raises(BadInput, match=told):
+    with pytest.raises(BadInput, match=sentence):
         make({**DRAFT, **change}, coordinator, identities)
 
 
@@ -63,9 +63,9 @@ def test_privacy_is_not_promised_for_a_method_without_a_private_form(
 ) -> None:
     public = replace(ALGORITHMS["fedavg"], releases=NotPrivate("it reads records as they are."))
     monkeypatch.setattr(study_terms, "configured", lambda *_: (public, NoOptions()))
-    StudyTerms.of(make_study(method="fedavg"))
+    StudyTerms.from_file(make_study(method="fedavg"))
     with pytest.raises(StudyRejected, match="no differentially private form: it reads records as they are"):
-        StudyTerms.of(make_study(method="fedavg", privacy={"epsilon": 4, "delta": 1e-5}))
+        StudyTerms.from_file(make_study(method="fedavg", privacy={"epsilon": 4, "delta": 1e-5}))
 
 
 def test_a_misspelt_method_is_answered_with_the_nearest(
@@ -107,16 +107,18 @@ def test_options_win_over_a_draft_key_by_key() -> None:
 
 
 def test_the_terms_are_those_of_the_simulator(make_study: MakeStudy) -> None:
-    terms = StudyTerms.of(make_study(participation=0.6, peers_per_client=1))
+    terms = StudyTerms.from_file(make_study(participation=0.6, peers_per_client=1))
     study = terms.blueprint.study
     assert study.name == terms.file.wire_name
     assert (study.cohort_size, study.max_score, study.parameters) == (2, 1.0, 9026)
-    assert StudyTerms.of(make_study(method="fedavg")).blueprint.study.max_score == 100.0  # rows of the largest site
+    assert (
+        StudyTerms.from_file(make_study(method="fedavg")).blueprint.study.max_score == 100.0
+    )  # rows of the largest site
     assert terms.privacy() is None
 
 
 def test_a_study_in_words_and_in_json(study: StudyFile) -> None:
-    terms = StudyTerms.of(study)
+    terms = StudyTerms.from_file(study)
     said = r"at most ε 4 at δ 1e-05 for each record of a site, added or removed, and at most ([\d.]+) for one replaced"
     found = re.fullmatch(said + "; noise secure", facts(terms)["privacy"])
     assert found is not None
@@ -131,20 +133,20 @@ def test_a_study_in_words_and_in_json(study: StudyFile) -> None:
 
 
 def test_the_note_for_a_data_officer_is_filled_in(study: StudyFile, make_study: MakeStudy) -> None:
-    note = data_protection_note(StudyTerms.of(study))
-    for told in (
+    note = data_protection_note(StudyTerms.from_file(study))
+    for sentence in (
         study.digest,
         study.coordinator_keys.fingerprint,
         "(ε, δ) = (4, 1e-05)",
         "age, sex, chol",
         "Retention",
     ):
-        assert told in note
-    without = data_protection_note(StudyTerms.of(make_study(purpose="Find <b>risk</b> | factors")))
+        assert sentence in note
+    without = data_protection_note(StudyTerms.from_file(make_study(purpose="Find <b>risk</b> | factors")))
     assert "Privacy budget\n\nNone." in without
     assert r"Find \<b\>risk\</b\> \| factors" in without
     trial = make_study(privacy={"epsilon": 4, "delta": 1e-5, "noise": "repeatable"})
-    assert "REPEATABLE" in data_protection_note(StudyTerms.of(trial))
+    assert "REPEATABLE" in data_protection_note(StudyTerms.from_file(trial))
 
 
 def test_markdown_shows_text_as_it_is() -> None:

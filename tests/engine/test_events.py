@@ -85,8 +85,8 @@ def test_an_encrypted_run_passes_the_same_messages_unreadable(watched: Watched, 
     simulate(tiny(rounds=2, protection="ckks"), observers=[events.append])
     assert [type(event) for event in events] == [type(event) for event in watched[0]]
     plain, hidden = (
-        [event.message for event in told if isinstance(event, MessageSent) and isinstance(event.message, RoundUpload)]
-        for told in (watched[0], events)
+        [event.message for event in seen if isinstance(event, MessageSent) and isinstance(event.message, RoundUpload)]
+        for seen in (watched[0], events)
     )
     for open_, closed in zip(plain, hidden, strict=True):
         assert (open_.site, open_.similarity_score) == (closed.site, closed.similarity_score)

@@ -93,5 +93,5 @@ def test_traffic_is_a_mean_over_those_who_sent_and_those_who_were_invited() -> N
     ]
     uploads = [RoundUpload(site="a", round_index=1, similarity_score=1.0, update=b"12", theta_personal=sealed)]
     outcome = RoundOutcome(round_index=1, aggregate=b"123456", weights=(), refusals=())
-    assert Traffic.of(invitations, uploads, outcome) == Traffic(up=8 + 2 + 4, update=2, down=6 + 4 / 2)
-    assert Traffic.of(invitations, [], outcome).up == 0
+    assert Traffic.from_messages(invitations, uploads, outcome) == Traffic(up=8 + 2 + 4, update=2, down=6 + 4 / 2)
+    assert Traffic.from_messages(invitations, [], outcome).up == 0

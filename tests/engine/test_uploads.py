@@ -16,14 +16,14 @@ class Listening:
     """A server that takes what comes, but not from b."""
 
     def __init__(self) -> None:
-        self.told: list[str] = []
+        self.handed_in: list[str] = []
 
     def accept(self, upload: RoundUpload) -> bool:
-        self.told.append(upload.site)
+        self.handed_in.append(upload.site)
         return upload.site != "b"
 
     def refuse(self, site: str, reason: str) -> None:
-        self.told.append(f"{site}: {reason}")
+        self.handed_in.append(f"{site}: {reason}")
 
 
 def upload(site: str) -> RoundUpload:
@@ -39,14 +39,14 @@ def test_order_refusals_and_events() -> None:
         queue.put(site, future)
     futures["b"].set_result(upload("b"))
     queue.accept_finished()
-    assert server.told == []  # a was sent first and is not ready
+    assert server.handed_in == []  # a was sent first and is not ready
     futures["a"].set_result(upload("a"))
     queue.accept_finished()
-    assert server.told == ["a", "b"]
+    assert server.handed_in == ["a", "b"]
     futures["c"].set_exception(ValueRejected("too large"))
     futures["d"].set_result(upload("d"))
     queue.accept_all()
-    assert server.told == ["a", "b", "c: too large", "d"]
+    assert server.handed_in == ["a", "b", "c: too large", "d"]
     assert [one.site for one in queue.accepted] == ["a", "d"]
     assert [event.sender for event in events if isinstance(event, MessageSent)] == ["a", "b", "d"]
 

@@ -27,7 +27,7 @@ def tiny() -> Callable[..., Setting]:
     """Two clients, two rounds, sixty rows."""
 
     def make(seeds: int = 1, **changes: Any) -> Setting:
-        return Setting.of(TINY | changes, seeds)
+        return Setting.from_values(TINY | changes, seeds)
 
     return make
 
@@ -57,8 +57,8 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> list[Cell]:
 @pytest.fixture
 def steps(runner: Runner) -> tuple[Runner, list[Step]]:
     """A runner, and what it tells."""
-    told: list[Step] = []
-    return Runner(store=runner.store, jobs=1, on_step=told.append), told
+    reported: list[Step] = []
+    return Runner(store=runner.store, jobs=1, on_step=reported.append), reported
 
 
 @pytest.fixture

@@ -34,7 +34,7 @@ def test_cells_differ_in_the_budget_alone(request_for: Callable[..., Request]) -
 
 
 @pytest.mark.parametrize(
-    ("methods", "epsilons", "told"),
+    ("methods", "epsilons", "sentence"),
     [
         (("fedavg",), (), "names no budget"),
         (("fedavg",), (1.0, 1.0), "more than once"),
@@ -42,9 +42,9 @@ def test_cells_differ_in_the_budget_alone(request_for: Callable[..., Request]) -
     ids=["none", "twice"],
 )
 def test_mistakes_are_found_before_the_first_run(
-    request_for: Callable[..., Request], methods: tuple[str, ...], epsilons: tuple[float, ...], told: str
+    request_for: Callable[..., Request], methods: tuple[str, ...], epsilons: tuple[float, ...], sentence: str
 ) -> None:
-    with pytest.raises(BadInput, match=told):
+    with pytest.raises(BadInput, match=sentence):
         request_for(*methods, epsilons=epsilons).check()
 
 

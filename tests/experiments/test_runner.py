@@ -25,18 +25,18 @@ def cells_of(setting: Setting, count: int) -> list[Cell]:
 def test_nothing_finished_is_computed_again(
     tiny: Callable[..., Setting], steps: tuple[Runner, list[Step]], calls: list[Cell]
 ) -> None:
-    runner, told = steps
+    runner, reported = steps
     cells = cells_of(tiny(), 3)
     first = runner.run(cells[:2], "once")
     second = runner.run([*cells, cells[0]], "twice")
     assert [cell.config.seed for cell in calls] == [0, 1, 2]
     assert all(second[digest] == result for digest, result in first.items())
-    assert [(step.done, step.total, step.found) for step in told] == [
+    assert [(step.done, step.total, step.found) for step in reported] == [
         *((1, 2, False), (2, 2, False)),
         *((1, 3, True), (2, 3, True), (3, 3, False)),
     ]
-    assert told[2].seconds_left is None
-    assert told[-1].seconds_left == 0
+    assert reported[2].seconds_left is None
+    assert reported[-1].seconds_left == 0
 
 
 def test_what_was_finished_before_a_failure_stays(

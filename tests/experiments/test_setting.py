@@ -32,7 +32,7 @@ def test_seeds_count_from_the_first(tiny: Callable[..., Setting]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("tasks", "contenders", "told"),
+    ("tasks", "contenders", "sentence"),
     [
         ([], [FEDPROX], "No dataset is named"),
         ([SYNTHETIC, SYNTHETIC], [FEDPROX], "'synthetic' is named more than once"),
@@ -43,7 +43,7 @@ def test_seeds_count_from_the_first(tiny: Callable[..., Setting]) -> None:
     ],
 )
 def test_mistakes_are_found_before_the_first_cell(
-    tiny: Callable[..., Setting], tasks: list[Task], contenders: list[Contender], told: str
+    tiny: Callable[..., Setting], tasks: list[Task], contenders: list[Contender], sentence: str
 ) -> None:
-    with pytest.raises(BadInput, match=told):
+    with pytest.raises(BadInput, match=sentence):
         check(tiny(), tasks, contenders, lambda *_: None)

@@ -41,7 +41,7 @@ def trained_on(without: int | None) -> set[int]:
     """Rows that the stratified split would train on, by their numbers in the whole file."""
     kept = np.delete(np.arange(RECORDS), [] if without is None else without)
     table = Table(X=kept[:, None], y=LABELS[kept], class_names=("0", "1"), source="", prepare=as_given)
-    train, _ = split_rows(table, Units.of(table), np.arange(len(kept)), stream(0, DataPurpose.SPLIT, 0))
+    train, _ = split_rows(table, Units.from_table(table), np.arange(len(kept)), stream(0, DataPurpose.SPLIT, 0))
     return set(kept[train].tolist())
 
 

@@ -147,21 +147,21 @@ def test_a_ledger_of_0_1_0_opens_goes_on_and_has_a_head_from_then_on(
 
 
 @pytest.mark.parametrize(
-    ("content", "told"),
+    ("content", "sentence"),
     [
         (WRITTEN_BY_0_1_0[:-20], "line 2 is cut short"),
         (WRITTEN_BY_0_1_0.replace(b"2.5", b"25.0"), "line 2 does not follow"),
         (WRITTEN_BY_0_1_0.split(b"\n")[1] + b"\n", "line 1 does not follow"),
     ],
 )
-def test_a_damaged_ledger_of_0_1_0_is_refused(path: Path, budget: Budget, content: bytes, told: str) -> None:
+def test_a_damaged_ledger_of_0_1_0_is_refused(path: Path, budget: Budget, content: bytes, sentence: str) -> None:
     path.write_bytes(content)
-    with pytest.raises(LedgerRejected, match=told):
+    with pytest.raises(LedgerRejected, match=sentence):
         reopened(path, budget)
 
 
 @pytest.mark.parametrize(
-    ("damage", "told"),
+    ("damage", "sentence"),
     [
         (lambda lines: [lines[0], b"nonsense\n", lines[2]], "line 2 is not an entry"),
         (lambda lines: [lines[0], lines[1].replace(b'"steps":10', b'"steps":1'), lines[2]], "line 2 does not follow"),
@@ -175,11 +175,11 @@ def test_a_damaged_ledger_of_0_1_0_is_refused(path: Path, budget: Budget, conten
     ids=["nonsense", "cheaper", "nan", "lost", "moved", "twice", "list", "bytes"],
 )
 def test_a_changed_file_is_refused_by_line(
-    three_rounds: Path, budget: Budget, damage: Callable[[list[bytes]], list[bytes]], told: str
+    three_rounds: Path, budget: Budget, damage: Callable[[list[bytes]], list[bytes]], sentence: str
 ) -> None:
     three_rounds.write_bytes(b"".join(damage(three_rounds.read_bytes().splitlines(keepends=True))))
     before = three_rounds.read_bytes()
-    with pytest.raises(LedgerRejected, match=told):
+    with pytest.raises(LedgerRejected, match=sentence):
         reopened(three_rounds, budget)
     assert three_rounds.read_bytes() == before
 

@@ -22,7 +22,7 @@ def objective(request: pytest.FixtureRequest, model: Model, theta: Tensor, batch
         return LocalLoss()
     thetas = (theta.flip(0), theta[0])
     outputs = [model.outputs(one.expand_as(theta).contiguous(), batch.x) for one in thetas]
-    anchors = Anchors.of(thetas, outputs, (torch.tensor([1.0, 0.0, 2.0]), torch.ones(3)))
+    anchors = Anchors.stacked(thetas, outputs, (torch.tensor([1.0, 0.0, 2.0]), torch.ones(3)))
     return CosineAnchored(anchors, 0.5, "flattened")
 
 

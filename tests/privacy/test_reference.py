@@ -22,8 +22,8 @@ from secure_sapefl.training.plan import Plan, Shard
 MODEL = StackedModel((Linear(1, 1),), classes=1, widest=1)
 START, ANCHOR, LR, RECORDS = torch.tensor([[3.0, 4.0]]), torch.tensor([[1.0, 0.0]]), 0.5, 4
 
-ANCHORS = Anchors.of((ANCHOR,), (), (torch.ones(1),))
-HALF = Anchors.of((ANCHOR,), (), (torch.full((1,), 0.5),))
+ANCHORS = Anchors.stacked((ANCHOR,), (), (torch.ones(1),))
+HALF = Anchors.stacked((ANCHOR,), (), (torch.full((1,), 0.5),))
 # cosine: d(1 - cos) = -((1, 0) / 5 - 3/5 (3, 4) / 25) = (-0.128, 0.096); proximal: d(1/2 |theta - a|^2) = (2, 4)
 CASES = {
     "cosine": (CosineAnchored(ANCHORS, 0.0, "per_sample"), torch.tensor([3.064, 3.952])),

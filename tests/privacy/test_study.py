@@ -358,22 +358,22 @@ def heart_table(rows: int = 120) -> dict[str, Any]:
     }
 
 
-@pytest.mark.parametrize("told", [{}, {"standardise": "site"}], ids=["default", "told otherwise"])
+@pytest.mark.parametrize("given", [{}, {"standardise": "site"}], ids=["default", "told otherwise"])
 def test_a_private_study_prepares_rows_by_public_ranges_unless_told_otherwise(
-    tmp_path: Path, told: dict[str, Any]
+    tmp_path: Path, given: dict[str, Any]
 ) -> None:
     """Told to learn from rows, it does, and says aloud that no budget covers that."""
     np.savez(tmp_path / "heart_disease.npz", **heart_table())
-    fields = TINY | {"dataset": "heart", "method": "fedavg", "clients": None, "data_options": told}
+    fields = TINY | {"dataset": "heart", "method": "fedavg", "clients": None, "data_options": given}
     config = Config(**fields, data_dir=tmp_path)
-    if told:
+    if given:
         with pytest.warns(PrivacyWarning, match="Not covered: rows are prepared with means.*ranges=FILE.toml"):
             study = Simulation(assemble(config))
     else:
         study = Simulation(assemble(config))
     summary = study.run().summary()["privacy"]
-    assert study.config.data_options == {"standardise": "site" if told else "public"}
-    assert summary["preparation_covered"] == (not told)
-    assert ("Not covered" in summary["notes"][-1]) == bool(told)
+    assert study.config.data_options == {"standardise": "site" if given else "public"}
+    assert summary["preparation_covered"] == (not given)
+    assert ("Not covered" in summary["notes"][-1]) == bool(given)
     plain = Simulation(assemble(config.model_copy(update={"dp_epsilon": None, "dp_delta": None})))
     assert plain.assembly.federation.learned

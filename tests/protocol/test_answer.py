@@ -37,10 +37,10 @@ def test_an_update_at_the_bound_passes_and_the_next_number_does_not_leave_the_si
             bench.upload(site, wrong)
 
 
-@pytest.mark.parametrize(("scores", "told"), [("open", 1.5), ("hidden", 0.0)])
-def test_a_hidden_score_travels_in_no_field(bench: Bench, scores: str, told: float) -> None:
+@pytest.mark.parametrize(("scores", "sent"), [("open", 1.5), ("hidden", 0.0)])
+def test_a_hidden_score_travels_in_no_field(bench: Bench, scores: str, sent: float) -> None:
     answer = Answer(site="a", similarity_score=1.5, update=np.ones(20, np.float32), theta_personal=None)
     upload = protect(answer, bench.codec, replace(bench.study, scores=scores), 3)
-    assert upload.similarity_score == told
+    assert upload.similarity_score == sent
     assert upload.theta_personal is None
     assert upload.update

@@ -11,7 +11,7 @@ PARAMETERS = 4 * 128 + 128 + 128 * 64 + 64 + 64 * 3 + 3  # the small network on 
 
 def blueprint(method: str, **settings: object) -> Blueprint:
     config = Config(method=method, participation=0.5, seed=9, **settings)
-    return Blueprint.of(
+    return Blueprint.drawn_up(
         config, *configured(method, {}), name="s", shape=(4,), classes=3, sites="abcde", largest_site=70
     )
 

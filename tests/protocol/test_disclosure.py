@@ -58,7 +58,7 @@ class Everything:
         self.simulation = Simulation(assemble(config))
         self.messages: list[RoundMessages] = []
         self.trained: list[SitesTrained] = []
-        public, site_codec = PublicTerms.of(self.simulation), self.simulation.protection.codec()
+        public, site_codec = PublicTerms.from_simulation(self.simulation), self.simulation.protection.codec()
         self.curious = self.simulation.assembly.sites.names[0]
         self.server = AtServer("server", public, PlaintextCodec(public.params))  # it has no key: it tries without
         self.site = AtSite("site", public, site_codec, self.curious)
@@ -93,14 +93,14 @@ class Everything:
     def score_arrives(self) -> bool:
         """Whether the number beside an upload, or the last but one of a readable update, is the site's score."""
         params, study = self.simulation.protection.params, self.simulation.assembly.blueprint.study
-        true, told = self.scores(), {}
+        true, sent = self.scores(), {}
         for upload in self.uploads:
-            told[upload.round_index, upload.site] = [upload.similarity_score]
+            sent[upload.round_index, upload.site] = [upload.similarity_score]
             if upload.update is not None:
                 with np.errstate(all="ignore"):  # in an encrypted update these bytes are no numbers
                     share = np.frombuffer(upload.update[-16:], "<f8")[0] / params.max_abs_value
-                told[upload.round_index, upload.site].append(float(share * study.max_score))
-        return bool(true) and all(np.isclose(told[place], score, rtol=1e-4).any() for place, score in true.items())
+                sent[upload.round_index, upload.site].append(float(share * study.max_score))
+        return bool(true) and all(np.isclose(sent[place], score, rtol=1e-4).any() for place, score in true.items())
 
 
 def level(read: bool, sent: bool) -> Level:

@@ -139,7 +139,7 @@ def test_round_2_penalty_of_eq_5_is_the_sum_of_both_coefficients() -> None:
 def dual_anchors() -> Anchors:
     peer, theta_global = anchors(THETA_1).theta, torch.tensor([2.0, 2])
     on_own_rows = [torch.einsum("gmp,gp->gm", ROWS, theta.expand(3, 2)).unsqueeze(-1) for theta in (peer, theta_global)]
-    return Anchors.of((peer, theta_global), on_own_rows, (torch.ones(3), torch.ones(3)))
+    return Anchors.stacked((peer, theta_global), on_own_rows, (torch.ones(3), torch.ones(3)))
 
 
 @pytest.mark.parametrize(

@@ -26,7 +26,7 @@ def anchors(seed: int, dtype: torch.dtype = torch.float64) -> Anchors:
     outputs = torch.randn((2, SITES, ROWS, CLASSES), generator=random, dtype=dtype)
     strengths = torch.rand((2, SITES), generator=random, dtype=dtype)
     peer[1], outputs[0, 1], strengths[0, 1] = 0, 0, 0
-    return Anchors.of((peer, shared[0]), list(outputs), list(strengths))
+    return Anchors.stacked((peer, shared[0]), list(outputs), list(strengths))
 
 
 def weights(seed: int) -> Tensor:
@@ -73,7 +73,7 @@ def test_proximal_pull_is_the_gradient_of_its_penalty(seed: int) -> None:
 
 def test_cosine_pull_by_hand() -> None:
     """theta = (1, 0), anchor (1, 1): d(1 - cos) = -(a/(|t||a|) - cos t/|t|^2) = (0, -0.70711)."""
-    one = Anchors.of((torch.tensor([1.0, 1]),), [], (torch.ones(1),))
+    one = Anchors.stacked((torch.tensor([1.0, 1]),), [], (torch.ones(1),))
     theta = torch.tensor([[1.0, 0]])
     pull = CosineAnchored(one, 0.0, "flattened").weight_pull(theta)
     assert pull is not None
@@ -82,7 +82,7 @@ def test_cosine_pull_by_hand() -> None:
 
 @pytest.mark.parametrize("direction", [[-1.0, -1.0], [1.0, -1.0], [0.0, 0.0]])
 def test_no_pull_towards_opposite_orthogonal_or_absent_anchors(direction: list[float]) -> None:
-    one = Anchors.of((torch.tensor([direction]),), [], (torch.ones(1),))
+    one = Anchors.stacked((torch.tensor([direction]),), [], (torch.ones(1),))
     theta = torch.tensor([[1.0, 1]])
     objective = CosineAnchored(one, 0.0, "flattened")
     assert_pull_is_the_gradient(objective, theta)
@@ -92,7 +92,7 @@ def test_no_pull_towards_opposite_orthogonal_or_absent_anchors(direction: list[f
 
 
 def test_a_zero_model_is_not_thrown_to_infinity() -> None:
-    objective = CosineAnchored(Anchors.of((torch.tensor([1.0, 2]),), [], (torch.ones(1),)), 0.0, "flattened")
+    objective = CosineAnchored(Anchors.stacked((torch.tensor([1.0, 2]),), [], (torch.ones(1),)), 0.0, "flattened")
     assert_pull_is_the_gradient(objective, torch.zeros(1, 2))
 
 
@@ -145,7 +145,7 @@ def test_narrow_is_the_same_objective_for_some_sites(form: OutputForm, seed: int
 def test_influence_0_reads_no_data() -> None:
     """Anchors without outputs will do, and NaN outputs of one's own change nothing."""
     thetas = (torch.tensor([[1.0, 1]]), torch.tensor([0.0, 1]))
-    silent = Anchors.of(thetas, [], (torch.ones(1), torch.ones(1)))
+    silent = Anchors.stacked(thetas, [], (torch.ones(1), torch.ones(1)))
     theta, nan = torch.tensor([[1.0, 0]]), torch.full((1, 2, 3), torch.nan)
     coefficients = silent.coefficients(theta, nan, torch.ones(1, 2), 0, "flattened")
     torch.testing.assert_close(coefficients, torch.tensor([[1 - 0.5**0.5, 1]]))
@@ -154,7 +154,7 @@ def test_influence_0_reads_no_data() -> None:
 def test_influence_1_reads_no_weights() -> None:
     nan = torch.full((1, 2), torch.nan)
     outputs = torch.tensor([[[1.0, 0]]])
-    only = Anchors.of((nan,), [outputs], (torch.ones(1),))
+    only = Anchors.stacked((nan,), [outputs], (torch.ones(1),))
     objective = CosineAnchored(only, 1, "flattened")
     assert objective.weight_penalty(nan) is None
     assert objective.weight_pull(nan) is None
@@ -168,7 +168,7 @@ def test_output_penalty_by_hand() -> None:
 
     Strength 2 and influence 1/4: log(1 + e^-1) + 1/4 * 2 * 1.
     """
-    only = Anchors.of((torch.zeros(1, 2),), [torch.tensor([[[0.0, 1]]])], (torch.full((1,), 2.0),))
+    only = Anchors.stacked((torch.zeros(1, 2),), [torch.tensor([[[0.0, 1]]])], (torch.full((1,), 2.0),))
     step = Batch(torch.zeros(1, 1, 1), torch.tensor([[0]]), torch.tensor([[0]]), torch.ones(1, 1))
     loss = CosineAnchored(only, 0.25, "flattened").loss(torch.tensor([[[1.0, 0]]]), step)
     torch.testing.assert_close(loss, torch.tensor([0.31326169 + 0.5]))
@@ -206,7 +206,7 @@ def test_anchors_on_the_same_side_pull_as_one(seed: int, influence: float) -> No
     size = torch.linalg.vector_norm(theta, dim=1, keepdim=True)
     near = tuple(2 * theta + 0.1 * size * torch.nn.functional.normalize(one, dim=1) for one in given_anchors.thetas)
     strength = given_anchors.strength + 0.1 * (given_anchors.strength > 0)
-    close = Anchors.of(near, [], strength.unbind(1))
+    close = Anchors.stacked(near, [], strength.unbind(1))
     objective = CosineAnchored(close, influence, "flattened").narrow(slice(0, len(theta)))
     assert objective.joint is not None
     assert objective.joint.pull(theta, 1.0) is not None
@@ -217,7 +217,7 @@ def test_anchors_on_the_same_side_pull_as_one(seed: int, influence: float) -> No
 @quick
 def test_an_anchor_behind_the_origin_is_not_joined(seed: int) -> None:
     theta = weights(seed)
-    split = Anchors.of((theta, -theta), [], [torch.ones(len(theta), dtype=theta.dtype)] * 2)
+    split = Anchors.stacked((theta, -theta), [], [torch.ones(len(theta), dtype=theta.dtype)] * 2)
     objective = CosineAnchored(split, 0.0, "flattened").narrow(slice(0, len(theta)))
     assert objective.joint is not None
     assert objective.joint.pull(theta, 1.0) is None

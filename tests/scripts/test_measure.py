@@ -62,8 +62,8 @@ def test_rooms_that_reach_each_other_are_a_cycle_however_long_the_way(tree):
 
 
 def test_the_command_prints_a_table_or_json(tree):
-    told = [sys.executable, str(ROOT / "scripts" / "measure.py"), str(tree)]
-    text = subprocess.run(told, capture_output=True, text=True, check=True).stdout
+    command = [sys.executable, str(ROOT / "scripts" / "measure.py"), str(tree)]
+    text = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     assert "cycles among folders                  none" in text
-    document = json.loads(subprocess.run([*told, "--json"], capture_output=True, text=True, check=True).stdout)
+    document = json.loads(subprocess.run([*command, "--json"], capture_output=True, text=True, check=True).stdout)
     assert document["files"] == 5

@@ -75,7 +75,7 @@ def test_a_tail_cut_anywhere_is_found(length: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("altered", "told"),
+    ("altered", "sentence"),
     [
         ([LINES[0], LINES[1].replace(b"1.25", b"0.25"), LINES[2]], "line 2 does not follow"),
         ([LINES[0], LINES[1].replace(b'":1.25', b'": 1.25'), LINES[2]], "line 2 does not follow"),
@@ -89,8 +89,8 @@ def test_a_tail_cut_anywhere_is_found(length: int) -> None:
         ([], "line 1 is missing"),
     ],
 )
-def test_the_wrong_line_is_named(altered: list[bytes], told: str) -> None:
-    with pytest.raises(ChainBroken, match=told):
+def test_the_wrong_line_is_named(altered: list[bytes], sentence: str) -> None:
+    with pytest.raises(ChainBroken, match=sentence):
         read(b"".join(altered))
 
 

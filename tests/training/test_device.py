@@ -45,7 +45,7 @@ def train_on_meta(model: Model, shape: tuple[int, ...], objective: Objective, st
 def anchors(model: Model) -> Anchors:
     peer, shared = torch.empty((3, model.parameters), device=META), torch.empty(model.parameters, device=META)
     outputs = [torch.empty((3, max(SIZES), model.classes), device=META)] * 2
-    return Anchors.of((peer, shared), outputs, [torch.empty(3, device=META)] * 2)
+    return Anchors.stacked((peer, shared), outputs, [torch.empty(3, device=META)] * 2)
 
 
 @pytest.mark.parametrize("stack_bytes", [None, 1])

@@ -63,6 +63,6 @@ def test_gradient_leaves_the_weights_alone():
 
 @pytest.mark.parametrize("kind", [BatchedTrainer, SequentialTrainer])
 def test_a_trainer_of_the_head_trains_the_head(kind):
-    trainer = kind(MLP).of(MLP.head)
+    trainer = kind(MLP).for_model(MLP.head)
     assert isinstance(trainer, kind)
     assert trainer.model == MLP.head

@@ -47,7 +47,7 @@ def anchors(model: Model, rows: Shard) -> Anchors:
     strength = torch.linspace(0.5, 2, len(SIZES))
     absent = strength.clone()
     absent[1] = 0
-    return Anchors.of((peer, shared), outputs, (absent, strength))
+    return Anchors.stacked((peer, shared), outputs, (absent, strength))
 
 
 def objectives(model: Model, rows: Shard) -> dict[str, Objective]:

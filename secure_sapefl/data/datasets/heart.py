@@ -70,7 +70,7 @@ def _table(arrays: Arrays, options: Options) -> Table:
         class_names=class_names,
         source=f"{arrays.name}, {len(X):,} rows",
         prepare=PublicScale(tuple(PUBLIC.values())) if scale == "public" else standardise,
-        learn=LearnedScale.of if scale == "all" else None,
+        learn=LearnedScale.from_rows if scale == "all" else None,
         group=arrays.integers("hospital", len(X), len(hospitals)),
         group_names=hospitals,
     )

@@ -242,7 +242,7 @@ def assert_says_nothing(error):
     """Neither the shown traceback with locals, nor exceptions hidden behind it, carry content or passphrase."""
     chain = error
     while chain is not None:
-        told = traceback.TracebackException.from_exception(chain, capture_locals=True)
-        shown = str([frame.locals for frame in told.stack if "sapefl_crypto" in frame.filename]) + str(chain)
+        trace = traceback.TracebackException.from_exception(chain, capture_locals=True)
+        shown = str([frame.locals for frame in trace.stack if "sapefl_crypto" in frame.filename]) + str(chain)
         assert not any(word in shown for word in (CONTENT.decode(), ENCODED_CONTENT, WORDS.reveal().decode()))
         chain = chain.__context__

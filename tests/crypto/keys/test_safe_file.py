@@ -81,8 +81,8 @@ def test_a_failed_write_leaves_the_old_file_no_litter_and_no_secret_in_the_trace
         safe_file.write(written, Secret(b"another-secret"), mode=safe_file.PRIVATE, replace=True)
     assert written.read_bytes() == CONTENT
     assert list(written.parent.iterdir()) == [written]
-    told = traceback.TracebackException.from_exception(caught.value, capture_locals=True)
-    inside = [frame.locals for frame in told.stack if "sapefl_crypto" in frame.filename]
+    trace = traceback.TracebackException.from_exception(caught.value, capture_locals=True)
+    inside = [frame.locals for frame in trace.stack if "sapefl_crypto" in frame.filename]
     assert inside
     assert "another-secret" not in str(inside)
 

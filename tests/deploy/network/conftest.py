@@ -51,7 +51,7 @@ class Notes(list[SiteEvent]):
             raise OSError(28, "No space left on device")
         super().append(event)
 
-    def of(self, kind: str) -> list[SiteEvent]:
+    def events(self, kind: str) -> list[SiteEvent]:
         return [event for event in self if event.kind == kind]
 
 
@@ -96,7 +96,7 @@ class World:
             privacy = StudyPrivacy(terms, {name: self.file.declared(name)}, lambda _: store)
         site = StudySite(self.terms, self.rows[name], self.key, rules, privacy)
         ledger = self.ledgers.setdefault(name, Notes())
-        sent = frozenset(e.round_index for e in ledger.of("sent") if e.round_index is not None)
+        sent = frozenset(e.round_index for e in ledger.events("sent") if e.round_index is not None)
         home = self.folder / name
         home.mkdir(exist_ok=True)
         self.agents[name] = Agent(self.terms, site, self.identities[name], ledger, home, sent)
@@ -187,7 +187,7 @@ def world(tmp_path: Path, cohort_key: CohortKey) -> Callable[..., World]:
         return World(
             folder=folder,
             file=file,
-            terms=StudyTerms.of(file),
+            terms=StudyTerms.from_file(file),
             coordinator_identity=coordinator,
             identities=identities,
             key=cohort_key,

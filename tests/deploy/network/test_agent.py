@@ -36,7 +36,7 @@ def test_the_same_invitation_twice_gives_the_very_same_upload(world: World) -> N
     second = upload_bytes(deployed, agent.answer(message))
     assert first == second
     assert agent.epsilon == spent
-    assert [event.note for event in deployed.ledgers["north"].of("sent")] == ["", "the same bytes again"]
+    assert [event.note for event in deployed.ledgers["north"].events("sent")] == ["", "the same bytes again"]
 
 
 def test_after_a_crash_the_upload_on_disk_is_sent_again(world: World) -> None:
@@ -63,7 +63,7 @@ def test_a_crash_between_paying_and_sending_does_not_cost_a_second_payment(
         agent.answer(message)
     spent = agent.epsilon
     assert spent > 0
-    assert not deployed.ledgers["north"].of("sent")
+    assert not deployed.ledgers["north"].events("sent")
     again = deployed.start_agent("north")
     assert upload_bytes(deployed, again.answer(message)) is not None
     assert again.epsilon == spent
@@ -133,8 +133,8 @@ def test_messages_nobody_should_answer_are_refused_and_recorded(world: World, fa
     with pytest.raises(FrameRejected):
         agent.answer(message)
     assert agent.state is before
-    assert [event.message for event in ledger.of("refused")] == ["letter"]
-    assert not [event for event in ledger.of("sent") if fault != "old round"]
+    assert [event.message for event in ledger.events("refused")] == ["letter"]
+    assert not [event for event in ledger.events("sent") if fault != "old round"]
 
 
 def test_noise_at_the_socket_does_not_fill_the_ledger(world: World) -> None:
@@ -230,9 +230,9 @@ def test_a_sum_that_is_one_sites_ciphertext_is_rejected_and_ends_that_sites_part
     for name, agent in deployed.agents.items():
         np.testing.assert_array_equal(agent.state.theta_global, before[name])
         assert "tags" in str(agent.halted)
-        refused = deployed.ledgers[name].of("refused")
+        refused = deployed.ledgers[name].events("refused")
         assert refused[0].checks == {"tags": False}
-        assert [event.round_index for event in deployed.ledgers[name].of("sent")] == [0]
+        assert [event.round_index for event in deployed.ledgers[name].events("sent")] == [0]
     assert deployed.server.round_index == 1  # nobody takes part any more: the round stays open for their owners
     assert all("tags" in str(progress.rejected) for progress in deployed.server.sites.values())
 
@@ -244,8 +244,8 @@ def test_a_sum_of_fewer_than_the_sites_own_minimum_is_not_used_but_the_site_stay
     deployed.run("west")
     strict, others = deployed.agents["north"], deployed.agents["east"]
     assert strict.halted is None
-    assert [event.checks for event in deployed.ledgers["north"].of("refused")] == [{"minimum cohort": False}] * 2
+    assert [event.checks for event in deployed.ledgers["north"].events("refused")] == [{"minimum cohort": False}] * 2
     first = strict.site.first_state().theta_global
     np.testing.assert_array_equal(strict.state.theta_global, first)
     assert not np.array_equal(others.state.theta_global, first)
-    assert [event.round_index for event in deployed.ledgers["north"].of("sent")] == [0, 1]
+    assert [event.round_index for event in deployed.ledgers["north"].events("sent")] == [0, 1]

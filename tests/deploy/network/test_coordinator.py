@@ -39,7 +39,7 @@ def test_with_too_few_the_round_stays_open_and_costs_nobody_a_second_release(wor
     assert deployed.server.status()["waiting_for"] == ["west"]
     deployed.run()
     assert {name for name, _ in deployed.state.outcome(0).weights} == set(deployed.file.sites)
-    assert all(len(ledger.of("sent")) == 1 for ledger in deployed.ledgers.values())
+    assert all(len(ledger.events("sent")) == 1 for ledger in deployed.ledgers.values())
 
 
 def test_if_too_few_send_although_all_answered_there_is_no_sum(world: World) -> None:
@@ -61,8 +61,8 @@ def test_a_late_site_is_given_every_outcome_and_stands_where_the_others_stand(wo
     deployed.run()
     for theta in models(deployed).values():
         np.testing.assert_array_equal(theta, models(deployed)["north"])
-    assert not deployed.ledgers["west"].of("sent")
-    assert len(deployed.ledgers["west"].of("checked")) == 3
+    assert not deployed.ledgers["west"].events("sent")
+    assert len(deployed.ledgers["west"].events("checked")) == 3
 
 
 def test_outcomes_beyond_a_bearable_size_come_in_several_messages(
@@ -90,17 +90,17 @@ def test_a_restarted_server_goes_on_where_it_was_and_ends_in_the_same_bits(world
     for _ in range(3):
         for node, name in enumerate(deployed.file.sites[:2]):
             deployed.post(name, node)
-    before = {name: len(ledger.of("sent")) for name, ledger in deployed.ledgers.items()}
+    before = {name: len(ledger.events("sent")) for name, ledger in deployed.ledgers.items()}
     deployed.start_server()
     assert deployed.server.round_index == closed
     deployed.run()
     for name, ledger in deployed.ledgers.items():
-        digests = {event.round_index: set() for event in ledger.of("sent")}
-        for event in ledger.of("sent"):
+        digests = {event.round_index: set() for event in ledger.events("sent")}
+        for event in ledger.events("sent"):
             digests[event.round_index].add(event.digest)
         assert all(len(found) == 1 for found in digests.values())
         assert sorted(digests) == [0, 1, 2]
-        assert len(ledger.of("sent")) >= before[name]
+        assert len(ledger.events("sent")) >= before[name]
 
 
 def test_a_server_killed_after_the_last_round_still_tells_everybody_that_it_is_over(world: World) -> None:

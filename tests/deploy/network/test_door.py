@@ -121,7 +121,7 @@ def test_invented_answers_count_for_nothing_and_stop_nothing(study: Any) -> None
     assert study.server.status()["foreign_nodes"] == 1
     carry(study, relay)
     for ledger in study.ledgers.values():
-        assert [event.round_index for event in ledger.of("sent")] == [0]
+        assert [event.round_index for event in ledger.events("sent")] == [0]
 
 
 def test_a_relay_that_takes_all_messages_and_goes_keeps_no_site_waiting(study: Any) -> None:
@@ -138,7 +138,7 @@ def test_a_relay_that_takes_all_messages_and_goes_keeps_no_site_waiting(study: A
     with pytest.raises(FrameRejected):
         thief.next(0)
     for ledger in study.ledgers.values():
-        assert len({event.digest for event in ledger.of("sent") if event.round_index == 0}) == 1
+        assert len({event.digest for event in ledger.events("sent") if event.round_index == 0}) == 1
 
 
 def test_an_answer_of_an_old_session_fits_no_question_of_the_new_one(study: Any) -> None:

@@ -89,12 +89,12 @@ def test_a_failing_call_says_its_last_words(tmp_path: Path) -> None:
 
 def test_flower_is_told_to_stay_offline_and_in_its_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SAPEFL_PASSPHRASE", "a secret of the site")
-    told = environment(tmp_path)
-    assert "a secret of the site" not in told.values()
-    assert told["FLWR_HOME"] == str(tmp_path)
-    assert told["FLWR_TELEMETRY_ENABLED"] == "0"
-    assert told["FLWR_DISABLE_UPDATE_CHECK"] == "1"
-    assert told["PATH"].startswith(str(Path(sys.executable).parent))
+    variables = environment(tmp_path)
+    assert "a secret of the site" not in variables.values()
+    assert variables["FLWR_HOME"] == str(tmp_path)
+    assert variables["FLWR_TELEMETRY_ENABLED"] == "0"
+    assert variables["FLWR_DISABLE_UPDATE_CHECK"] == "1"
+    assert variables["PATH"].startswith(str(Path(sys.executable).parent))
 
 
 def test_tls_is_on_unless_it_was_said_to_be_off(tmp_path: Path) -> None:

@@ -57,8 +57,8 @@ def test_after_the_last_round_a_site_gets_a_model_of_its_own_and_nothing_leaves(
     own = agent.state.own["theta_personal"]
     assert not torch.equal(own, untrained)
     assert not torch.equal(own[0], agent.state.theta_global)
-    assert not deployed.ledgers["west"].of("sent")
-    (came,) = deployed.ledgers["west"].of("received")
+    assert not deployed.ledgers["west"].events("sent")
+    (came,) = deployed.ledgers["west"].events("received")
     assert (came.message, came.size, came.round_index) == ("peers' models", invitation.size, 3)
     for name, before in others.items():
         assert torch.equal(deployed.agents[name].state.own["theta_personal"], before)
@@ -90,7 +90,7 @@ def test_a_restarted_server_still_has_the_models_for_it(world: World) -> None:
     deployed.start_server()
     deployed.run()
     assert deployed.agents["west"].over
-    assert deployed.ledgers["west"].of("received")
+    assert deployed.ledgers["west"].events("received")
 
 
 def test_a_site_that_took_part_is_sent_no_models_at_the_end(world: World) -> None:
@@ -129,10 +129,10 @@ def test_mid_study_a_site_begins_at_the_global_model_and_takes_part(world: World
     while agent.state.answered < 0:
         deployed.post("west", 3)
     assert torch.equal(starts[0], agent.state.theta_global)
-    assert [event.round_index for event in deployed.ledgers["west"].of("sent")] == [2]
+    assert [event.round_index for event in deployed.ledgers["west"].events("sent")] == [2]
     deployed.run()
     assert "west" in dict(deployed.state.outcome(2).weights)
-    assert not deployed.ledgers["west"].of("received")  # it has its own model, from its own round
+    assert not deployed.ledgers["west"].events("received")  # it has its own model, from its own round
 
 
 def test_one_that_is_drawn_late_begins_where_a_simulated_one_does(world: World, starts: list[torch.Tensor]) -> None:
@@ -159,7 +159,7 @@ def test_mid_study_a_late_site_pays_and_after_the_last_round_it_does_not(world: 
         spent[missed] = deployed.agents["west"].epsilon
         assert deployed.agents["west"].over
         assert not torch.equal(deployed.agents["west"].state.own["theta_personal"][0], _initial(deployed))
-        assert len(deployed.ledgers["west"].of("sent")) == 3 - missed
+        assert len(deployed.ledgers["west"].events("sent")) == 3 - missed
     assert spent[2] > 0
     assert spent[3] == 0
 
@@ -169,9 +169,9 @@ def test_a_site_that_could_never_pay_ends_with_a_model_too(world: World) -> None
     deployed.start_all()
     agent = deployed.start_agent("west", max_epsilon_lifetime=0.01)
     deployed.run()
-    assert not deployed.ledgers["west"].of("sent")
+    assert not deployed.ledgers["west"].events("sent")
     assert agent.epsilon == 0
-    assert deployed.ledgers["west"].of("received")
+    assert deployed.ledgers["west"].events("received")
     assert not torch.equal(agent.state.own["theta_personal"][0], _initial(deployed))
 
 
@@ -183,7 +183,7 @@ def test_invented_peers_are_not_listened_to(world: World) -> None:
     content = read_to_site(message, deployed.coordinator_identity.public, deployed.file.wire_name)
     forged = replace(content, invitation=replace(content.invitation, peers=("stranger",)))
     agent.answer(write_to_site(forged, deployed.coordinator_identity, deployed.file.wire_name))
-    assert [event.note for event in deployed.ledgers["west"].of("refused")] == [
+    assert [event.note for event in deployed.ledgers["west"].events("refused")] == [
         "peers that the study's seed did not draw for this site: stranger."
     ]
     np.testing.assert_array_equal(agent.state.own["theta_personal"][0], agent.state.theta_global)

@@ -57,7 +57,7 @@ def test_a_server_cannot_ask_until_the_noise_suits_it(
         patch.setattr(agent.site, "take_part", fault)
         first = answer(deployed, message)
     assert (first.upload, bool(first.declined)) == (None, True)
-    (left,) = deployed.ledgers["north"].of("sent")
+    (left,) = deployed.ledgers["north"].events("sent")
     assert (left.message, left.round_index, left.epsilon) == ("refusal", 0, agent.epsilon)
     if restarted:
         deployed.start_agent("north")
@@ -96,7 +96,7 @@ def test_killed_once_the_ledger_says_sent_a_site_still_has_what_it_said(world: W
     deployed.start_agent("north")
     again = answer(deployed, message)
     assert again.upload is not None
-    first, second = deployed.ledgers["north"].of("sent")
+    first, second = deployed.ledgers["north"].events("sent")
     assert (first.digest, second.note) == (second.digest, "the same bytes again")
 
 

@@ -55,7 +55,7 @@ def test_a_score_over_fewer_peers_than_the_policy_says_is_not_sent(world: World,
     assert answer.upload is not None
     assert answer.upload.similarity_score == 0.0
     assert answer.upload.theta_personal is not None
-    (entry,) = [event for event in deployed.ledgers["north"].of("refused") if event.message == "score"]
+    (entry,) = [event for event in deployed.ledgers["north"].events("refused") if event.message == "score"]
     assert entry.note == f"sent without a score: {kept} peers' models, the policy asks for 2."
 
 
@@ -65,7 +65,7 @@ def test_with_as_many_as_the_policy_says_the_score_is_sent(world: World) -> None
     models = message.invitation.models[:2]
     answer = answered(deployed, message, peers=tuple(model.sender for model in models), models=models)
     assert answer.upload.similarity_score > 0
-    assert not deployed.ledgers["north"].of("refused")
+    assert not deployed.ledgers["north"].events("refused")
 
 
 def test_an_owner_may_ask_for_more_peers(world: World) -> None:
@@ -109,7 +109,7 @@ def test_models_beyond_the_draw_are_refused_and_entered_in_the_ledger(world: Wor
     answer = answered(deployed, message, peers=tuple(model.sender for model in everybody), models=everybody)
     assert answer.upload is None
     assert "seed did not draw" in str(answer.declined)
-    assert [event.note for event in deployed.ledgers["north"].of("refused")] == [answer.declined]
+    assert [event.note for event in deployed.ledgers["north"].events("refused")] == [answer.declined]
 
 
 def test_a_peer_that_was_not_drawn_takes_nobodys_place(world: World) -> None:
@@ -153,8 +153,8 @@ def test_after_the_last_round_too_only_drawn_peers_are_listened_to(world: World)
     message = message_to(deployed, "west")
     everybody = tuple(model_of(deployed, name) for name in deployed.file.sites if name != "west")
     answered(deployed, message, peers=tuple(model.sender for model in everybody), models=everybody)
-    assert not deployed.ledgers["west"].of("received")
-    assert "seed did not draw" in deployed.ledgers["west"].of("refused")[0].note
+    assert not deployed.ledgers["west"].events("received")
+    assert "seed did not draw" in deployed.ledgers["west"].events("refused")[0].note
 
 
 def test_the_draw_of_the_simulator_is_the_one_sites_compute(world: World) -> None:

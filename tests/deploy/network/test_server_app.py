@@ -97,7 +97,7 @@ def test_messages_that_are_lost_or_not_taken_are_written_again(carried: Callable
     grid = carried(2, lost=(1, 7), refused=(3, 10))
     assert all(site["absorbed"] == 2 for site in grid.world.server.status()["sites"])
     for ledger in grid.world.ledgers.values():
-        assert [event.round_index for event in ledger.of("sent")] == [0, 1]
+        assert [event.round_index for event in ledger.events("sent")] == [0, 1]
 
 
 def test_nodes_that_never_answer_take_nobodys_place(carried: Callable[..., ListGrid]) -> None:

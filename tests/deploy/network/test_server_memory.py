@@ -35,7 +35,7 @@ def peak_bytes(sites: int, folder: Path) -> tuple[int, int]:
         protection={"max_clients": 16},
         data=TableSchema(label="y", classes=("no", "yes"), features=features).model_dump(),
     )
-    terms = StudyTerms.of(file)
+    terms = StudyTerms.from_file(file)
     key, length = CohortKey.generate(terms.params), terms.blueprint.study.parameters
     vector = np.full(length, 0.5, dtype=np.float32)
 

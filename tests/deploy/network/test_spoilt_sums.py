@@ -35,7 +35,7 @@ def hostile(deployed: Any, name: str, rounds: Callable[[int], bool] = lambda _: 
 
 
 def wrong_sums(deployed: Any, name: str) -> list[int]:
-    refused = deployed.ledgers[name].of("refused")
+    refused = deployed.ledgers[name].events("refused")
     return [event.round_index for event in refused if event.checks == {"tags": False}]
 
 
@@ -86,7 +86,7 @@ def test_one_release_a_round_although_rounds_are_begun_anew(world: World) -> Non
     deployed.run()
     for name, ledger in deployed.ledgers.items():
         digests: dict[int, set[str]] = {}
-        for event in ledger.of("sent"):
+        for event in ledger.events("sent"):
             digests.setdefault(event.round_index, set()).add(event.digest)
         assert all(len(found) == 1 for found in digests.values()), name
 
@@ -178,7 +178,7 @@ def test_nobody_is_left_out_as_a_suspect_without_a_wrong_sum(world: World) -> No
         agent = deployed.agents[name]
         accused = replace(outcome, left_out=("west",), reports=reports)
         agent.answer(outcome_message(deployed, name, accused))
-        assert deployed.ledgers[name].of("refused")[-1].checks == {"left out": False}
+        assert deployed.ledgers[name].events("refused")[-1].checks == {"left out": False}
         np.testing.assert_array_equal(agent.state.theta_global, agent.site.first_state().theta_global)
         assert agent.halted is None
 
@@ -254,8 +254,8 @@ def test_resumed_by_its_owner_a_site_first_catches_up_and_then_takes_part(world:
         pass
     deployed.run()
     assert agent.over
-    assert [event.round_index for event in deployed.ledgers["west"].of("checked")] == [1, 2, 3]
-    assert [event.round_index for event in deployed.ledgers["west"].of("sent")] == [3]
+    assert [event.round_index for event in deployed.ledgers["west"].events("checked")] == [1, 2, 3]
+    assert [event.round_index for event in deployed.ledgers["west"].events("sent")] == [3]
 
 
 def test_after_a_resume_a_further_wrong_sum_counts_from_one(world: World) -> None:
@@ -332,4 +332,4 @@ def test_a_site_of_next_to_no_weight_is_left_out_instead_of_spoiling_the_sum(
         assert {name for name, _ in outcome.weights} == {"north", "east", "south"}
         assert ("west", True) in [(one.site, "next to nothing" in one.reason) for one in outcome.refusals]
     for name in ("north", "east", "south"):
-        assert not deployed.ledgers[name].of("refused")
+        assert not deployed.ledgers[name].events("refused")

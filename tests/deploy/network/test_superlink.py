@@ -29,15 +29,15 @@ def link(near: RelayFolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     return SuperLink(near, tmp_path / "server", tls=True)
 
 
-def told(child: Child) -> dict[str, str]:
+def variables(child: Child) -> dict[str, str]:
     return {**environment(child.home), **child.extra}
 
 
 def test_the_serverapp_is_told_where_the_socket_is_and_nothing_else(link: SuperLink, near: RelayFolder) -> None:
     child = link.new_run()
-    ours = {name: value for name, value in told(child).items() if name.startswith("SAPEFL_")}
+    ours = {name: value for name, value in variables(child).items() if name.startswith("SAPEFL_")}
     assert ours == {"SAPEFL_COORDINATOR_SOCKET": str(near.socket)}
-    assert "correct horse" not in {*told(child).values(), *child.command}
+    assert "correct horse" not in {*variables(child).values(), *child.command}
     folder = str(near.path)
     paths = [word for word in child.command[1:] if word.startswith("/")]
     assert paths
@@ -49,7 +49,7 @@ def test_the_superlink_listens_on_loopback_and_starts_nothing_by_itself(link: Su
     command = list(link.child.command)
     assert command[command.index("--host") + 1] == "127.0.0.1"
     assert command[command.index("--isolation") + 1] == "process"
-    assert not [name for name in told(link.child) if name.startswith("SAPEFL_")]
+    assert not [name for name in variables(link.child) if name.startswith("SAPEFL_")]
 
 
 def test_the_certificate_sites_are_shown_stays_with_the_gate(link: SuperLink, tmp_path: Path) -> None:
@@ -58,7 +58,7 @@ def test_the_certificate_sites_are_shown_stays_with_the_gate(link: SuperLink, tm
         gate = link.gate(listener, tls)
     assert str(tls.key) in gate.command
     assert str(tls.key) not in {*link.child.command, *link.new_run().command}
-    assert not [name for name in told(gate) if name.startswith("SAPEFL_")]
+    assert not [name for name in variables(gate) if name.startswith("SAPEFL_")]
 
 
 def test_what_flower_holds_is_made_anew_and_its_authority_signs_nothing_more(

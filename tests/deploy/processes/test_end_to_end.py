@@ -98,6 +98,6 @@ def test_four_hospitals_end_where_the_simulator_ends(deploy: Callable[..., Any],
         assert len(load_site(files[site], study.file, site).train) > 0
     print(f"largest difference of any weight to the simulator: {worst:.2e}")
     assert worst < 1e-4
-    published = release_from_site(home, StudyTerms.of(study.file), None, tmp_path / "model.npz")
+    published = release_from_site(home, StudyTerms.from_file(study.file), None, tmp_path / "model.npz")
     assert float(np.abs(published.theta - state.theta_global.numpy()).max()) < 1e-4
     assert [event.note for event in study.events(site, "published")] == ["1 of 4 releases"]

@@ -57,7 +57,7 @@ def start_punctual(study: Any) -> None:
         study.start_site(site)
 
 
-def told(name: str, scores: Scores, place: int = 0) -> None:
+def print_scores(name: str, scores: Scores, place: int = 0) -> None:
     accuracy, auc = scores.accuracy.per_client[place], scores.auc.per_client[place]
     print(f"{LATE}, {name}: accuracy {100 * accuracy:.1f} %, AUC {auc:.3f}")
 
@@ -70,15 +70,15 @@ def simulated(study: Any, files: dict[str, Path], method: str) -> Scores:
 
 def ended(study: Any, files: dict[str, Path], when: str) -> tuple[SiteState, Tensor]:
     """The late hospital's state and own model, which is told to whoever reads."""
-    terms, path = StudyTerms.of(study.file), study.home(LATE).state_path(study.file.digest)
+    terms, path = StudyTerms.from_file(study.file), study.home(LATE).state_path(study.file.digest)
     state, rows = SiteState.load(path, study=study.file.digest, site=LATE), load_site(files[LATE], study.file, LATE)
     own = personal_model(terms, own_sites(terms, rows), state)
     place = study.file.index(LATE)
     for name, theta in ((f"{when}, own model", own), (f"{when}, global model", state.theta_global)):
         logits = terms.blueprint.model.outputs(theta[None], torch.from_numpy(rows.test.X)[None])[0].numpy()
-        told(name, Scores.of([(logits, rows.test.y)]))
-    told("alone", simulated(study, files, "local"), place)
-    told("from the start", simulated(study, files, "sapefl"), place)
+        print_scores(name, Scores.from_outputs([(logits, rows.test.y)]))
+    print_scores("alone", simulated(study, files, "local"), place)
+    print_scores("from the start", simulated(study, files, "sapefl"), place)
     return state, own
 
 

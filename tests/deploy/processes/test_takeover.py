@@ -239,8 +239,8 @@ def test_foreign_code_in_the_serverapps_place_gains_nothing(small: Small, anybod
     study = begun(small, "--relay-user", "nobody", "--run", str(near), python=python, programs=programs)
     (outside / "home").mkdir()
     user.give(outside / "home")
-    told = {"SAPEFL_COORDINATOR_SOCKET": str(near / "agent.sock")}
-    executor = study.superexec(near, outside / "home", extra={**programs, **told}, user=user.uid, group=user.gid)
+    variables = {"SAPEFL_COORDINATOR_SOCKET": str(near / "agent.sock")}
+    executor = study.superexec(near, outside / "home", extra={**programs, **variables}, user=user.uid, group=user.gid)
     executor.start()
     try:
         done = submitted(study, outside, study.superlink(), near / "tls" / "ca.pem", outside / "inside")
@@ -252,7 +252,7 @@ def test_foreign_code_in_the_serverapps_place_gains_nothing(small: Small, anybod
     study.wait_to_finish_well()
     print(f"\nforeign code in the ServerApp's place: {report}")
     assert report["user"] == user.uid
-    assert report["environment"] == told
+    assert report["environment"] == variables
     assert (report["key"], report["passphrase"], report["files"]) == (None, False, [])
     assert report["answers"] == 0
     assert report["socket"]["signed"] is report["socket"]["more than a session"] is False
