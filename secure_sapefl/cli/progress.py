@@ -48,7 +48,7 @@ def round_progress(rounds: int, quiet: bool) -> "Iterator[Observer]":
             news = _news(record)
             progress.update(task, completed=record.round_index + 1, news=news)
             if not console.is_terminal:
-                console.print(f"round {record.round_index + 1}/{rounds}  {news}", highlight=False)
+                console.print(f"round {record.round_index + 1}/{rounds}  {news}", highlight=False, soft_wrap=True)
             for refusal in record.refusals:
                 console.print(
                     f"round {record.round_index + 1}: {refusal.site} left out: {refusal.reason}", markup=False
@@ -91,7 +91,7 @@ def _news(record: "RoundRecord") -> str:
     if record.personal.accuracy.per_client:
         parts += [f"accuracy {record.personal.accuracy.mean:.3f}", f"AUC {record.personal.auc.mean:.3f}"]
     if "peers_passed" in similarity:
-        parts.append(f"peers {similarity['peers_passed']:.1f}/{similarity['peers_received']:.1f}")
+        parts.append(f"similar peers {similarity['peers_passed']:.1f} of {similarity['peers_received']:.1f}")
         if "score_min" in similarity:
-            parts.append(f"s {similarity['score_min']:.1f}..{similarity['score_max']:.1f}")
+            parts.append(f"scores {similarity['score_min']:.1f} to {similarity['score_max']:.1f}")
     return "  ".join(parts) or "done"

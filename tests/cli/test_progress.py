@@ -46,8 +46,8 @@ def test_a_round_that_was_not_evaluated_says_no_accuracy(capsys: pytest.CaptureF
 
 
 def test_peers_and_their_scores_where_the_method_has_them(capsys: pytest.CaptureFixture[str]) -> None:
-    assert "1.5/2.0" in printed(capsys, similarity=PEERS)
-    assert "0.2..0.9" in printed(capsys, similarity=PEERS | {"score_min": 0.2, "score_max": 0.9})
+    assert "similar peers 1.5 of 2.0" in printed(capsys, similarity=PEERS)
+    assert "scores 0.2 to 0.9" in printed(capsys, similarity=PEERS | {"score_min": 0.2, "score_max": 0.9})
 
 
 def test_who_was_left_out_and_why(capsys: pytest.CaptureFixture[str]) -> None:
