@@ -53,7 +53,7 @@ def main(setting: Setting) -> None:
     say("""
         The same study on the same patients, with other noise: the hospitals drew theirs so that nobody can draw it
         again. With noise that can be repeated, deployment and simulation end within 0.0001 of each other in every
-        weight; tests/deploy/processes shows it.
+        weight; tests/processes shows it.
     """)
 
 

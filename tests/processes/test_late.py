@@ -1,6 +1,6 @@
 """The heart study with real processes, TLS and CKKS, whose fourth hospital starts late: what does it end with?
 
-`pytest -m slow tests/deploy/processes/test_late.py -s` prints its numbers beside those it would have had alone, or by
+`pytest -m slow tests/processes/test_late.py -s` prints its numbers beside those it would have had alone, or by
 being there from the start. Those come from the simulator, which ends where a deployed study ends (test_end_to_end.py).
 """
 
@@ -24,7 +24,7 @@ from secure_sapefl.site.own_model import own_sites, personal_model
 from secure_sapefl.site.state import SiteState
 from secure_sapefl.study.terms import StudyTerms
 
-EXAMPLE = Path(__file__).parents[3] / "examples" / "heart_hospitals"
+EXAMPLE = Path(__file__).parents[2] / "examples" / "heart_hospitals"
 *PUNCTUAL, LATE = HOSPITALS
 ROUNDS = 4
 pytestmark = [

@@ -1,6 +1,6 @@
 """Somebody listens on every line of a real deployment: what passes, when, and what that tells of a site.
 
-`pytest -m slow -s tests/deploy/processes/test_observer.py` prints the table of docs/privacy-audit.md. Twelve sites
+`pytest -m slow -s tests/processes/test_observer.py` prints the table of docs/privacy-audit.md. Twelve sites
 share one machine here, so the server asks one at a time: otherwise they would disturb each other's times, which sites
 with machines of their own do not.
 """
