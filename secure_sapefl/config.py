@@ -94,8 +94,8 @@ class Plan(Settings):
 
     method: Name = setting("Training", "sapefl", "The method; `secure-sapefl methods` lists all.")
     options: Options = setting("Training", {}, "KEY=VALUE for the method, e.g. influence=0.25 (δ of SAPE-FL).")
-    model: Literal["small", "paper"] = setting(
-        "Training", "small", "Size of the network; paper is the MLP 1024-512-256 or the wide CNN."
+    model: Name = setting(
+        "Training", "small", "linear, small, paper (the paper's networks), or your own: FILE.py:FUNCTION."
     )
     rounds: int = setting("Training", 10, "Rounds of training, T.", ge=1)
     local_epochs: int = setting("Training", 5, "Epochs a site trains in a round, E.", ge=1)
@@ -130,6 +130,8 @@ class Config(Plan):
     )
     kappa: float = setting("Federation", 0.3, "Concentration κ of the Dirichlet partition; small is skewed.", gt=0)
     clusters: int = setting("Federation", 4, "Groups of sites that disagree on labels, if clustered.", ge=1)
+    head: str | None = setting("Training", None, "The part of your own model that is its head, e.g. fc.")
+    init: Path | None = setting("Training", None, "Weights to start from: a state_dict, .pt or .safetensors.")
     evaluate_every: int = setting("Training", 1, "Evaluate every so many rounds, and after the last.", ge=1)
     dp_epsilon: float | None = setting("Privacy", None, "Privacy budget ε of each site; with --dp-delta.", gt=0)
     dp_delta: float | None = setting("Privacy", None, "δ: far below 1 / rows of a site, e.g. 1e-5.", gt=0, lt=1)

@@ -27,6 +27,7 @@ class Purpose(IntEnum):
     ANCHOR_ROWS = 13
     LABEL_SHARES = 14
     START_ROWS = 15
+    DROPOUT = 16
 
 
 def stream(seed: int, purpose: Purpose, *, round_index: int = 0, site: int = 0) -> np.random.Generator:

@@ -109,7 +109,6 @@ def test_a_key_like_no_other_gets_the_list() -> None:
         ("partition", "random"),
         ("protection", "none"),
         ("engine", "fast"),
-        ("model", "huge"),
         ("device", "gpu"),
         ("device", "cuda:"),
         ("device", "cuda:٣"),

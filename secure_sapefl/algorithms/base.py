@@ -87,6 +87,7 @@ class Algorithm:
     initial_global: Callable[[Tensor, Any], Tensor] = lambda theta_initial, _: theta_initial
     global_step: Callable[[Tensor, Tensor, Any], Tensor] = add_mean
     relays_models: bool = False
+    splits_models: bool = False  # treats body and head apart, so that a model must say where its head begins
     peers_from: Literal["cohort", "everyone"] = "cohort"
     options: type[Settings] = NoOptions
     releases: Callable[[Any, int], Releases] | NotPrivate = NO_PRIVATE_FORM

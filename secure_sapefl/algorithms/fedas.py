@@ -153,6 +153,7 @@ ALGORITHM = Algorithm(
     personal_models=lambda group, _: group.state["theta_personal"],
     score_bound=lambda _: FISHER_CAP,
     update_length=body_only,
+    splits_models=True,
     options=FedAsOptions,
     releases=releases,
 )

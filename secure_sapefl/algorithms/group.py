@@ -89,9 +89,9 @@ class SiteGroup:
         In a private study by DP-SGD, unless neither the result nor anything that follows from it ``leaves`` the site.
         """
         if self.private is not None and leaves:
-            return self.private.train(theta, self.trainer.model, self.shard, objective, purpose, self.lr)
+            return self.private.train(theta, self.trainer.model, self._rows(purpose), objective, purpose, self.lr)
         plan = self._plan(purpose, self.local_epochs if epochs is None else epochs)
-        return self.trainer.train(theta, self.shard, plan, objective, self.lr)
+        return self.trainer.train(theta, self._rows(purpose), plan, objective, self.lr)
 
     def train_averaged(self, theta: Tensor, objective: Objective, purpose: Purpose, epochs: int) -> Tensor:
         """Like `train`, but the mean of the models after each epoch of the second half: SGD's last step is a draw, the
@@ -100,13 +100,14 @@ class SiteGroup:
         return torch.stack([model for epoch, model in enumerate(models) if epoch >= epochs // 2]).mean(0)
 
     def _epochs(self, theta: Tensor, objective: Objective, purpose: Purpose, epochs: int) -> Iterator[Tensor]:
+        rows = self._rows(purpose)
         if self.private is not None:
-            yield from self.private.epochs(theta, self.trainer.model, self.shard, objective, purpose, self.lr, epochs)
+            yield from self.private.epochs(theta, self.trainer.model, rows, objective, purpose, self.lr, epochs)
             return
         streams = self.streams(purpose)
-        for _ in range(epochs):
+        for epoch in range(epochs):
             plan = plan_batches(self.counts, streams, epochs=1, batch_size=self.batch_size)
-            theta = self.trainer.train(theta, self.shard, plan, objective, self.lr)
+            theta = self.trainer.train(theta, rows.on(epoch), plan, objective, self.lr)
             yield theta
 
     def train_local(self) -> Tensor:
@@ -119,7 +120,7 @@ class SiteGroup:
 
     def steps(self, purpose: Purpose, epochs: int | None = None) -> Iterator[tuple[int, Batch]]:
         """The batches of E epochs one by one, for what stays at the site: (active sites, batch)."""
-        return batches(self.shard, self._plan(purpose, self.local_epochs if epochs is None else epochs))
+        return batches(self._rows(purpose), self._plan(purpose, self.local_epochs if epochs is None else epochs))
 
     def gradient_steps(self, purpose: Purpose, *, leaves: bool = True) -> Iterator[tuple[int, Step]]:
         """The steps of E epochs one by one, for methods that take them themselves: (active sites, step).
@@ -127,8 +128,15 @@ class SiteGroup:
         In a private study a step answers with noise, unless nothing that follows from it ``leaves`` the site.
         """
         if self.private is not None and leaves:
-            return self.private.steps(self.trainer.model, self.shard, purpose)
+            return self.private.steps(self.trainer.model, self._rows(purpose), purpose)
         return ((active, PlainStep(self.trainer, batch)) for active, batch in self.steps(purpose))
+
+    def _rows(self, purpose: Purpose) -> Shard:
+        """The rows to train on, with keys for a model that draws while it trains."""
+        if not self.trainer.model.draws:
+            return self.shard
+        keys = [int(rng.integers(1 << 62)) for rng in self.streams(Purpose.DROPOUT)]
+        return replace(self.shard, keys=torch.tensor(keys, device=self.shard.x.device)).on(purpose)
 
     def _plan(self, purpose: Purpose, epochs: int) -> Plan:
         present = None if self.private is None else self.shard.sizes
@@ -165,7 +173,7 @@ class SiteGroup:
         """The same sites with features for rows and the head for a model: to train heads while bodies stand still."""
         features, sizes = self.features(bodies), self.shard.sizes
         starts = tuple(range(0, self.size * self.longest, self.longest))
-        shard = Shard(features.flatten(0, 1), self.labels.flatten(), starts, sizes)
+        shard = replace(self.shard, x=features.flatten(0, 1), y=self.labels.flatten(), starts=starts, sizes=sizes)
         return replace(self, shard=shard, trainer=self.trainer.for_model(self.trainer.model.head))
 
     def outputs(self, theta: Tensor) -> Tensor:

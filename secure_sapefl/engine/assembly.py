@@ -25,6 +25,8 @@ from secure_sapefl.engine.protection import Protection, protection_for
 from secure_sapefl.engine.result import versions
 from secure_sapefl.engine.sites import Sites
 from secure_sapefl.errors import BadInput
+from secure_sapefl.models.base import Build
+from secure_sapefl.own_code import own_function
 from secure_sapefl.protocol.blueprint import Blueprint
 
 
@@ -70,12 +72,23 @@ class Assembly:
             "seed": config.seed,
             "protection": config.protection,
             "device": str(self.device),
+            **self._about_the_model(),
             "versions": versions(),
         }
 
+    def _about_the_model(self) -> dict[str, str]:
+        """What is worth saying once, where there is something."""
+        model, init = self.blueprint.model, self.blueprint.init
+        one_by_one = {} if model.unstackable is None else {"trained": f"site after site: {model.unstackable}"}
+        return one_by_one | ({} if init is None else {"init": init})
 
-def assemble(config: Config, federation: Federation | None = None) -> Assembly:
-    """The study that ``config`` describes, with the data it names unless a ``federation`` is given."""
+
+def assemble(config: Config, federation: Federation | None = None, model: Build | None = None) -> Assembly:
+    """The study that ``config`` describes, with the data and the model it names unless a ``federation`` or a function
+    that builds a ``model`` is given."""
+    build = None if model is None else own_function(model)
+    if build is not None:
+        config = config.model_copy(update={"model": build.name})
     algorithm, options = configured(config.method, config.options)
     device = resolve_device(config.device)
     everybody = with_public_facts(federation or federation_of(config), config)
@@ -95,6 +108,7 @@ def assemble(config: Config, federation: Federation | None = None) -> Assembly:
         classes=training.classes,
         sites=[client.name for client in training.clients],
         largest_site=max(training.declared),
+        build=build,
     )
     sites = Sites(blueprint, training, device)
     return Assembly(blueprint=blueprint, federation=training, late=late, device=device, sites=sites)

@@ -54,6 +54,6 @@ def group_size(parameters: int, device: torch.device, asked: int | None) -> int:
 
 
 def make_trainer(engine: str, model: Model, device: torch.device) -> Trainer:
-    if engine == "sequential":
+    if engine == "sequential" or model.unstackable is not None:
         return SequentialTrainer(model)
     return BatchedTrainer(model) if device.type == "cpu" else BatchedTrainer(model, stack_bytes=None)

@@ -1,7 +1,9 @@
-"""What a run was begun with and has to go on with: the package's version, the rows, and who holds which."""
+"""What a run was begun with and has to go on with: the package's version, the rows, who holds which, and code and
+weights of the user's own."""
 
 import json
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from secure_sapefl import __version__
@@ -15,11 +17,12 @@ class Identity:
     version: str
     data: str
     partition: str
+    sources: Mapping[str, str] = field(default_factory=dict)  # digests by what they are of: model, init
 
     @classmethod
-    def from_federation(cls, federation: Federation) -> "Identity":
+    def from_federation(cls, federation: Federation, sources: Mapping[str, str] | None = None) -> "Identity":
         data, partition = fingerprint(federation)
-        return cls(version=__version__, data=data, partition=partition)
+        return cls(version=__version__, data=data, partition=partition, sources=dict(sources or {}))
 
     @classmethod
     def read(cls, path: Path, run: Path) -> "Identity":
@@ -61,6 +64,15 @@ class Identity:
             f"{run}: the partition differs. The rows are those it was begun with, but sites hold others of them. "
             f"Put config.toml back as it was; from Python, pass the same federation. {_ANEW}"
         )
+
+    def check_sources(self, run: Path, sources: Mapping[str, str]) -> None:
+        """Own code, and weights to start from, are those the run was begun with."""
+        for what in sorted({*self.sources, *sources}):
+            if self.sources.get(what) != sources.get(what):
+                raise BadInput(
+                    f"{run}: the {what} differs. Its file is not the one it was begun with. Put that back; from "
+                    f"Python, pass the same function. {_ANEW}"
+                )
 
 
 _ANEW = "Or start it anew with another --out."

@@ -41,6 +41,7 @@ from secure_sapefl.engine.run_folder import RunFolder, config_of, identity_of
 from secure_sapefl.engine.similarity_log import SimilarityLog
 from secure_sapefl.engine.uploads import UploadQueue
 from secure_sapefl.engine.workers import Protector
+from secure_sapefl.models.base import Build
 from secure_sapefl.protocol.messages import SealedModel, SiteId
 from secure_sapefl.protocol.server import Server
 from secure_sapefl.stopwatch import Stopwatch
@@ -55,19 +56,22 @@ def simulate(
     on_round: OnRound | None = None,
     federation: Federation | None = None,
     *,
+    model: Build | None = None,
     observers: Sequence[Observer] = (),
 ) -> Result:
     """Run a study from the start. With ``out``, everything is saved there and a killed run can be resumed.
 
-    The data is what ``config`` names, unless a ``federation`` is given. ``observers`` are told every event of the run.
-    ``on_round`` is deprecated: an observer that looks for `RoundClosed` hears the same, and more.
+    The data is what ``config`` names, unless a ``federation`` is given; the model too, unless a function that builds a
+    ``model`` is. ``observers`` are told every event of the run. ``on_round`` is deprecated: an observer that looks for
+    `RoundClosed` hears the same, and more.
     """
     observers = (*observers, *_deprecated(on_round))
     federation = federation or federation_of(config)
-    simulation = Simulation(assemble(config, federation))
+    simulation = Simulation(assemble(config, federation, model))
     if out is None:
         return simulation.run(observers=observers)
-    with RunFolder.create(out, simulation.config, Identity.from_federation(federation)) as folder:
+    identity = Identity.from_federation(federation, simulation.assembly.blueprint.sources)
+    with RunFolder.create(out, simulation.config, identity) as folder:
         return simulation.run(folder, observers)
 
 
@@ -76,18 +80,23 @@ def resume(
     on_round: OnRound | None = None,
     federation: Federation | None = None,
     *,
+    model: Build | None = None,
     observers: Sequence[Observer] = (),
 ) -> Result:
-    """Go on after the last whole round of a run that was stopped, with the data it was begun with.
+    """Go on after the last whole round of a run that was stopped, with the data and the model it was begun with.
 
-    A run that was begun with a ``federation`` of its own needs the same one again. The rest is as for `simulate`.
+    A run that was begun with a ``federation`` or a ``model`` of its own needs the same one again. The rest is as for
+    `simulate`.
     """
     observers = (*observers, *_deprecated(on_round))
     with RunFolder.reopen(out) as folder:
         config = config_of(out)
         federation = federation or federation_of(config)
-        identity_of(out).check_rows(out, federation)
-        simulation = Simulation(assemble(config, federation))
+        identity = identity_of(out)
+        identity.check_rows(out, federation)
+        assembly = assemble(config, federation, model)
+        identity.check_sources(out, assembly.blueprint.sources)
+        simulation = Simulation(assembly)
         simulation.require_ledgers(folder.ledger_heads())
         simulation.restore(*folder.load(), folder.late_clients())
         return simulation.run(folder, observers)

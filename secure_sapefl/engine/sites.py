@@ -16,7 +16,7 @@ from secure_sapefl.metrics import Scores
 from secure_sapefl.protocol.blueprint import Blueprint
 from secure_sapefl.protocol.site import GroupRound
 from secure_sapefl.stopwatch import Stopwatch
-from secure_sapefl.streams import Purpose, stream
+from secure_sapefl.streams import stream
 from secure_sapefl.training.plan import Shard
 
 
@@ -43,7 +43,7 @@ class Sites:
         self._x = torch.from_numpy(np.concatenate([rows.X for rows in (*trains, nobody)])).to(device)
         self._y = torch.from_numpy(np.concatenate([rows.y for rows in (*trains, nobody)])).to(device)
         self._tests = [(torch.from_numpy(c.test.X).to(device), c.test.y) for c in federation.clients]
-        self.theta_initial = blueprint.model.initial(stream(self._config.seed, Purpose.INITIAL_WEIGHTS)).to(device)
+        self.theta_initial = blueprint.theta_initial.to(device)
         self.state = self._algorithm.initial_state(self.theta_initial.cpu(), len(self.names))
 
     def groups(self, sites: Sequence[int], size: int) -> Iterator[list[int]]:

@@ -1,15 +1,30 @@
 """What a model is to the rest of the system.
 
-A model is a description: its weights live outside it, one flat vector a site, ordered as
-`torch.nn.utils.parameters_to_vector` orders them. A group of G sites is a matrix ``theta`` of shape [G, P]. So updates
-can be weighed and added, models compared, and a head cut off, whatever the network is.
+A model is a description: its weights live outside it, one flat vector a site, the body's before the head's. A group of
+G sites is a matrix ``theta`` of shape [G, P]. So updates can be weighed and added, models compared, and a head cut off,
+whatever the network is. Only weights that are trained are in the vector; what stands still is the model's own.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
+import torch
 from torch import Tensor, nn
+
+
+@dataclass(frozen=True, slots=True)
+class Description:
+    """What is known of the data before a model is built."""
+
+    shape: tuple[int, ...]  # of a row
+    outputs: int  # values a model answers with for a row; of a classification, the classes
+    task: str = "classification"
+
+
+Build = Callable[[Description], nn.Module]
+"""A function of one's own: from the data's description to an ordinary module, [B, *shape] to [B, outputs]."""
 
 
 class Model(Protocol):
@@ -27,27 +42,58 @@ class Model(Protocol):
 
     @property
     def head_start(self) -> int:
-        """Where the last linear layer begins in the flat vector: body before it, head from it on."""
+        """Where the head begins in the flat vector: body before it, head from it on; P where no head is known."""
 
     @property
     def body(self) -> "Model":
-        """All but the last linear layer; its outputs are the features, its weights ``theta[:, :head_start]``."""
+        """All but the head; its outputs are the features, its weights ``theta[:, :head_start]``."""
 
     @property
     def head(self) -> "Model":
-        """The last linear layer, on features; its weights are ``theta[:, head_start:]``."""
+        """The head, on features; its weights are ``theta[:, head_start:]``."""
+
+    @property
+    def draws(self) -> bool:
+        """Whether training draws random numbers (dropout): batches then need keys."""
+
+    @property
+    def unstackable(self) -> str | None:
+        """Why its sites can only be trained one after another; None where they can be side by side."""
 
     def views(self, theta: Tensor) -> list[Tensor]:
         """The weights of each layer as views into ``theta`` [G, P]: writing to one writes to the other."""
 
-    def apply(self, weights: Sequence[Tensor], x: Tensor) -> Tensor:
-        """Logits [G, B, K] of G sites on their own batches ``x`` [G, B, ...]; ``weights`` as `views` gives them."""
+    def apply(self, weights: Sequence[Tensor], x: Tensor, keys: Tensor | None = None) -> Tensor:
+        """Answers [G, B, K] of G sites in training, on their own batches ``x`` [G, B, ...]; ``weights`` as `views`
+        gives them; ``keys`` [G] for what is drawn."""
 
     def outputs(self, theta: Tensor, x: Tensor) -> Tensor:
-        """f(theta, x) for a stack of models, without gradients, as many rows at a time as memory is meant for."""
+        """f(theta, x) for a stack of models in use: without gradients, nothing drawn, as many rows at a time as memory
+        is meant for."""
 
     def module(self) -> nn.Module:
-        """The ordinary torch module of one site, with weights of its own."""
+        """The ordinary torch module of one site, with weights of its own, ready to be trained."""
+
+    def weights_of(self, module: nn.Module) -> list[nn.Parameter]:
+        """What is trained of such a module, in the order of the flat vector."""
+
+    def call(self, module: nn.Module, x: Tensor, key: Tensor | None = None) -> Tensor:
+        """What a site's `module` answers in training, [B, K], with the draws of ``key``."""
 
     def initial(self, rng: np.random.Generator) -> Tensor:
         """The weights everybody starts from, [P]."""
+
+
+def flat(model: Model, module: nn.Module) -> Tensor:
+    """The weight vector of a site's module, [P]."""
+    return torch.cat([weight.detach().flatten() for weight in model.weights_of(module)])
+
+
+def loaded(model: Model, theta: Tensor) -> nn.Module:
+    """A site's module with the weights ``theta`` [P]."""
+    module = model.module().to(theta.device)
+    weights = model.weights_of(module)
+    with torch.no_grad():
+        for weight, part in zip(weights, theta.split([weight.numel() for weight in weights]), strict=True):
+            weight.copy_(part.view_as(weight))
+    return module

@@ -1,4 +1,4 @@
-"""The paper's two networks, which a whole group of sites runs at once.
+"""Networks of a few plain layers, the paper's among them, which a whole group of sites runs at once.
 
 A network of these layers runs two ways on the same weights:
 
@@ -22,9 +22,9 @@ from torch.nn import functional as F
 
 from secure_sapefl.errors import BadInput
 
-Preset = Literal["small", "paper"]
-_MLP_HIDDEN: dict[Preset, tuple[int, ...]] = {"small": (128, 64), "paper": (1024, 512, 256)}
-_CNN_WIDTHS: dict[Preset, tuple[int, int, int]] = {"small": (8, 16, 64), "paper": (32, 64, 128)}
+Preset = Literal["linear", "small", "paper"]
+_MLP_HIDDEN: dict[str, tuple[int, ...]] = {"small": (128, 64), "paper": (1024, 512, 256)}
+_CNN_WIDTHS: dict[str, tuple[int, int, int]] = {"small": (8, 16, 64), "paper": (32, 64, 128)}
 _CHUNK_VALUES = 1 << 24  # activations held at once when models are only evaluated
 
 
@@ -120,6 +120,9 @@ class StackedModel:
     classes: int
     widest: int
 
+    draws = False
+    unstackable = None
+
     @property
     def shapes(self) -> tuple[tuple[int, ...], ...]:
         return tuple(shape for layer in self.layers for shape in layer.shapes())
@@ -146,7 +149,7 @@ class StackedModel:
             theta[:, a:b].view(len(theta), *shape) for (a, b), shape in zip(pairwise(bounds), self.shapes, strict=True)
         ]
 
-    def apply(self, weights: Sequence[Tensor], x: Tensor) -> Tensor:
+    def apply(self, weights: Sequence[Tensor], x: Tensor, keys: Tensor | None = None) -> Tensor:  # noqa: ARG002 - nothing is drawn
         taken = 0
         for layer in self.layers:
             count = len(layer.shapes())
@@ -163,6 +166,13 @@ class StackedModel:
     def module(self) -> nn.Sequential:
         return nn.Sequential(*(layer.module() for layer in self.layers))
 
+    def weights_of(self, module: nn.Module) -> list[nn.Parameter]:
+        return list(module.parameters())
+
+    def call(self, module: nn.Module, x: Tensor, key: Tensor | None = None) -> Tensor:  # noqa: ARG002 - nothing is drawn
+        answer: Tensor = module(x)
+        return answer
+
     def initial(self, rng: np.random.Generator) -> Tensor:
         """Torch's own default initialisation, U(-1/sqrt(fan_in), 1/sqrt(fan_in)), from a keyed stream."""
         parts = []
@@ -174,13 +184,25 @@ class StackedModel:
 
 
 def build_model(shape: tuple[int, ...], classes: int, preset: Preset) -> StackedModel:
-    """MLP for vectors, CNN for images [channels, height, width]."""
+    """MLP for vectors, CNN for images [channels, height, width]; ``linear`` for rows of any shape."""
+    if preset == "linear":
+        return _linear(shape, classes)
     match shape:
         case (features,):
             return _mlp(features, classes, _MLP_HIDDEN[preset])
         case (channels, height, width):
             return _cnn(channels, height, width, classes, _CNN_WIDTHS[preset])
-    raise BadInput(f"Rows of shape {shape} fit neither model: expected (features,) or (channels, height, width).")
+    raise BadInput(
+        f"Rows of shape {shape} fit neither model of {preset!r}: expected (features,) or (channels, height, width). "
+        "Any shape fits --model linear, or a model of your own."
+    )
+
+
+def _linear(shape: tuple[int, ...], classes: int) -> StackedModel:
+    """Logistic or linear regression, as the task has it."""
+    features = math.prod(shape)
+    flatten: tuple[Layer, ...] = () if len(shape) == 1 else (Flatten(),)
+    return StackedModel((*flatten, Linear(features, classes)), classes, max(features, classes))
 
 
 def _mlp(features: int, classes: int, hidden: tuple[int, ...]) -> StackedModel:

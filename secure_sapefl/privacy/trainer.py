@@ -61,8 +61,9 @@ def epochs_privately(
     iterate, so all of them may be released, and any mean of them."""
     events = [_part(one.spend(), epochs) for one in paid]
     trainer = PrivateTrainer(model, clip, noises(events, randomness, rows, clip))
-    for _ in range(epochs):
-        theta = trainer.train(theta, shard, poisson_plan(shard.sizes, rows, events, randomness), objective, lr)
+    for epoch in range(epochs):
+        plan = poisson_plan(shard.sizes, rows, events, randomness)
+        theta = trainer.train(theta, shard.on(epoch), plan, objective, lr)
         yield theta
 
 

@@ -3,15 +3,21 @@
 Written once for simulated and for deployed studies. A blueprint is public: it holds no key and no record.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from torch import Tensor
 
 from secure_sapefl.algorithms.base import Algorithm, Homomorphic, StudyFacts
 from secure_sapefl.config import Config, Settings
-from secure_sapefl.models.base import Model
-from secure_sapefl.models.stacked import build_model
+from secure_sapefl.errors import BadInput
+from secure_sapefl.models.base import Description, Model
+from secure_sapefl.models.presets import Choice, made
+from secure_sapefl.models.states import read_state, started_from
+from secure_sapefl.own_code import OwnCode
 from secure_sapefl.protocol.messages import SiteId
 from secure_sapefl.protocol.study import Study, cohort_size
+from secure_sapefl.streams import Purpose, stream
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,7 +26,10 @@ class Blueprint:
     algorithm: Algorithm
     options: Settings
     model: Model
+    theta_initial: Tensor  # [P], what everybody starts from
     study: Study
+    sources: Mapping[str, str] = field(default_factory=dict)  # digests of what is the user's own: model, weights
+    init: str | None = None  # what was taken from a file of weights, in words
 
     @classmethod
     def drawn_up(
@@ -34,9 +43,13 @@ class Blueprint:
         classes: int,
         sites: Sequence[SiteId],
         largest_site: int,
+        build: OwnCode | None = None,
     ) -> "Blueprint":
-        """``shape`` and ``classes`` are a row's; ``largest_site`` is the most training rows any site declares."""
-        model = build_model(shape, classes, config.model)
+        """``shape`` and ``classes`` are a row's; ``largest_site`` is the most training rows any site declares;
+        ``build`` makes the model where it is not the configuration that names it."""
+        start = _started(config, Description(shape, classes), build)
+        model = start.model
+        _check_split(model, algorithm, config)
         facts = StudyFacts(
             cohort=cohort_size(config.participation, len(sites)),
             largest_site=largest_site,
@@ -54,4 +67,42 @@ class Blueprint:
             relay_only=algorithm.homomorphic is Homomorphic.RELAY,
             scores=config.scores,
         )
-        return cls(config=config, algorithm=algorithm, options=options, model=model, study=study)
+        return cls(
+            config=config,
+            algorithm=algorithm,
+            options=options,
+            model=model,
+            theta_initial=start.theta,
+            study=study,
+            sources=start.sources,
+            init=start.init,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Start:
+    model: Model
+    theta: Tensor
+    sources: Mapping[str, str]
+    init: str | None
+
+
+def _started(config: Config, about: Description, build: OwnCode | None) -> _Start:
+    """The model and the weights everybody starts from, by the configuration alone."""
+    state = None if config.init is None else read_state(config.init)
+    choice = Choice(name=config.model, head=config.head, state=None if state is None else state.tensors, build=build)
+    made_ = made(choice, about, stream(config.seed, Purpose.INITIAL_WEIGHTS))
+    theta = made_.model.initial(stream(config.seed, Purpose.INITIAL_WEIGHTS))
+    sources = {} if made_.digest is None else {"model": made_.digest}
+    if state is None:
+        return _Start(model=made_.model, theta=theta, sources=sources, init=None)
+    theta, taken = started_from(made_.model, theta, state)
+    return _Start(model=made_.model, theta=theta, sources={**sources, "init": state.digest}, init=taken)
+
+
+def _check_split(model: Model, algorithm: Algorithm, config: Config) -> None:
+    if algorithm.splits_models and not 0 < model.head_start < model.parameters:
+        raise BadInput(
+            f"{algorithm.title} treats body and head of a model apart, and nobody says where the head of "
+            f"{config.model!r} begins. Name it, for instance --head fc; a linear model has no body."
+        )

@@ -6,6 +6,7 @@ from typing import Annotated, Final, Literal
 from pydantic import AfterValidator, Field, field_validator
 
 from secure_sapefl.config import Plan, Settings, setting
+from secure_sapefl.own_code import names_own_code
 from secure_sapefl.study.roster import SMALLEST_ROSTER
 
 _FILE_NAME: Final = re.compile("[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
@@ -58,6 +59,13 @@ class StudySettings(Plan):
     round_deadline: float = setting("Running", 600.0, "Seconds until a round closes.", gt=0)
     protection: CkksPlan
     privacy: PrivacyTerms | None = None
+
+    @field_validator("model")
+    @classmethod
+    def _ours(cls, name: str) -> str:
+        if names_own_code(name):
+            raise ValueError("a deployed study names one of our models; code of your own runs in simulations")
+        return name
 
     @field_validator("purpose")
     @classmethod

@@ -26,7 +26,9 @@ def _is_one_model_on_a_cpu(own: Tensor) -> bool:
 
 
 def _descend_one(weights: Tensors, gradients: Tensors, lr: float, decay: float) -> None:
-    """w <- w - lr * (gradient + decay * w): the pull's own part is the weight decay of torch's fused SGD."""
+    """w <- w - lr * (gradient + decay * w): the pull's own part is the weight decay of torch's fused SGD, which reads
+    gradients as they lie in memory, whatever their strides say."""
+    gradients = [gradient.contiguous() for gradient in gradients]
     torch._fused_sgd_(  # as above
         weights, gradients, [], lr=lr, weight_decay=decay, momentum=0.0, dampening=0.0,
         nesterov=False, maximize=False, is_first_step=False,

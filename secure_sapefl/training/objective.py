@@ -21,6 +21,13 @@ class Batch:
     y: Tensor  # [G, B]
     rows: Tensor  # [G, B]
     weight: Tensor  # [G, B]
+    keys: Tensor | None = None  # int64 [G], for a model that draws while it trains
+
+    def at_site(self, site: int, kept: Tensor) -> "Batch":
+        """One site's, of the records that are ``kept``, bool [B]."""
+        keys = None if self.keys is None else self.keys[site : site + 1]
+        x, y, rows, weight = (part[site][kept][None] for part in (self.x, self.y, self.rows, self.weight))
+        return Batch(x, y, rows, weight, keys)
 
 
 @dataclass(frozen=True, slots=True)

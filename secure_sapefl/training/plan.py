@@ -5,13 +5,14 @@ group. A small site's steps end early; nobody computes on padding for it, and no
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from secure_sapefl.models.keyed import derived
 from secure_sapefl.streams import Purpose
 
 
@@ -24,6 +25,7 @@ class Shard:
     y: Tensor
     starts: tuple[int, ...]
     sizes: tuple[int, ...]
+    keys: Tensor | None = None  # int64 [G], for a model that draws while it trains
 
     def __len__(self) -> int:
         return len(self.sizes)
@@ -33,7 +35,15 @@ class Shard:
         return self.x[rows], self.y[rows]
 
     def narrow(self, sites: slice) -> "Shard":
-        return Shard(self.x, self.y, self.starts[sites], self.sizes[sites])
+        keys = None if self.keys is None else self.keys[sites]
+        return replace(self, starts=self.starts[sites], sizes=self.sizes[sites], keys=keys)
+
+    def on(self, occasion: int) -> "Shard":
+        """The same rows with keys of an occasion, such as an epoch: what is drawn on one is not drawn on another."""
+        return self if self.keys is None else replace(self, keys=derived(self.keys, occasion))
+
+    def step_keys(self, step: int, sites: slice) -> Tensor | None:
+        return None if self.keys is None else derived(self.keys[sites], step)
 
 
 @dataclass(frozen=True, slots=True)

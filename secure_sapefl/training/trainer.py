@@ -11,9 +11,9 @@ from typing import Final, Protocol, Self
 
 import torch
 from torch import Tensor, nn
-from torch.nn.utils import parameters_to_vector, vector_to_parameters
+from torch.nn.utils import parameters_to_vector
 
-from secure_sapefl.models.base import Model
+from secure_sapefl.models.base import Model, flat, loaded
 from secure_sapefl.training.descent import descend
 from secure_sapefl.training.objective import Batch, Objective
 from secure_sapefl.training.plan import Plan, Shard
@@ -43,7 +43,8 @@ def batches(shard: Shard, plan: Plan) -> Iterator[tuple[int, Batch]]:
     position = plan.rows + first
     for t, active in enumerate(plan.active):
         at = position[t, :active]
-        yield active, Batch(shard.x[at], shard.y[at], plan.rows[t, :active], plan.weight[t, :active])
+        keys = shard.step_keys(t, slice(0, active))
+        yield active, Batch(shard.x[at], shard.y[at], plan.rows[t, :active], plan.weight[t, :active], keys)
 
 
 def stacks(sites: int, model: Model, stack_bytes: int | None = STACK_BYTES) -> Iterator[slice]:
@@ -66,8 +67,8 @@ class BatchedTrainer:
 
     def gradient(self, theta: Tensor, batch: Batch, objective: Objective) -> Tensor:
         weights = [view.requires_grad_() for view in self.model.views(theta.detach())]
-        loss = objective.loss(self.model.apply(weights, batch.x), batch)
-        gradients = torch.autograd.grad(loss.sum(), weights)
+        loss = objective.loss(self.model.apply(weights, batch.x, batch.keys), batch)
+        gradients = torch.autograd.grad(loss.sum(), weights, materialize_grads=True)
         total = torch.cat([gradient.flatten(1) for gradient in gradients], 1)
         pull = objective.weight_pull(theta)
         return total if pull is None else total + pull.dense(theta)
@@ -85,8 +86,8 @@ class BatchedTrainer:
             if now != active:
                 active, stack, part = now, theta[:now], objective.narrow(slice(0, now))
                 weights = [view.requires_grad_() for view in self.model.views(stack)]
-            loss = part.loss(self.model.apply(weights, batch.x), batch)
-            gradients = torch.autograd.grad(loss.sum(), weights)
+            loss = part.loss(self.model.apply(weights, batch.x, batch.keys), batch)
+            gradients = torch.autograd.grad(loss.sum(), weights, materialize_grads=True)
             with torch.no_grad():
                 descend(stack, weights, gradients, part.weight_pull(stack), lr)
 
@@ -106,32 +107,29 @@ class SequentialTrainer:
         return torch.stack([self._site_gradient(g, theta[g], batch, objective) for g in range(len(theta))])
 
     def _train_site(self, g: int, theta: Tensor, shard: Shard, plan: Plan, objective: Objective, lr: float) -> Tensor:
-        module = self._module(theta)
-        optimizer = torch.optim.SGD(module.parameters(), lr=lr)
-        x, y = shard.site(g)
+        module = loaded(self.model, theta)
+        optimizer = torch.optim.SGD(self.model.weights_of(module), lr=lr)
         objective = objective.narrow(slice(g, g + 1))
-        for t in range(sum(active > g for active in plan.active)):
-            kept = plan.weight[t, g] > 0
-            rows = plan.rows[t, g][kept]
+        for _, batch in batches(shard.narrow(slice(g, g + 1)), plan.narrow(slice(g, g + 1))):
             optimizer.zero_grad()
-            _backward(module, Batch(x[rows][None], y[rows][None], rows[None], plan.weight[t, g][kept][None]), objective)
+            self._backward(module, batch.at_site(0, batch.weight[0] > 0), objective)
             optimizer.step()
-        return parameters_to_vector(module.parameters()).detach()
+        return flat(self.model, module)
 
     def _site_gradient(self, g: int, theta: Tensor, batch: Batch, objective: Objective) -> Tensor:
-        module, kept = self._module(theta), batch.weight[g] > 0
-        own = Batch(*(part[g][kept][None] for part in (batch.x, batch.y, batch.rows, batch.weight)))
-        _backward(module, own, objective.narrow(slice(g, g + 1)))
-        return torch.cat([p.grad.flatten() for p in module.parameters() if p.grad is not None])
+        module = loaded(self.model, theta)
+        self._backward(module, batch.at_site(g, batch.weight[g] > 0), objective.narrow(slice(g, g + 1)))
+        return torch.cat([_gradient(weight) for weight in self.model.weights_of(module)])
 
-    def _module(self, theta: Tensor) -> nn.Module:
-        module = self.model.module().to(theta.device)
-        vector_to_parameters(theta.clone(), module.parameters())
-        return module
+    def _backward(self, module: nn.Module, batch: Batch, objective: Objective) -> None:
+        """Leave the gradient of one site's whole objective in the module, all of it from autograd."""
+        key = None if batch.keys is None else batch.keys[0]
+        loss = objective.loss(self.model.call(module, batch.x[0], key)[None], batch)
+        theta = parameters_to_vector(self.model.weights_of(module))
+        penalty = objective.weight_penalty(theta[None])
+        (loss if penalty is None else loss + penalty).sum().backward()
 
 
-def _backward(module: nn.Module, batch: Batch, objective: Objective) -> None:
-    """Leave the gradient of one site's whole objective in the module, all of it from autograd."""
-    loss = objective.loss(module(batch.x[0])[None], batch)
-    penalty = objective.weight_penalty(parameters_to_vector(module.parameters())[None])
-    (loss if penalty is None else loss + penalty).sum().backward()
+def _gradient(weight: nn.Parameter) -> Tensor:
+    """0 where the loss does not depend on it."""
+    return (torch.zeros_like(weight) if weight.grad is None else weight.grad).flatten()

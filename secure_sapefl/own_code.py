@@ -1,0 +1,93 @@
+"""Code that a study brings along: a function or object of a file or of an installed module, and its source's digest.
+
+`FILE.py:NAME` is one file, run once; `package.module:NAME` is imported. The digest enters the run's identity, so that a
+run does not go on with code it was not begun with. Nothing here is safe from the code itself: it is the user's own.
+"""
+
+import hashlib
+import importlib
+import importlib.util
+import inspect
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from secure_sapefl.errors import BadInput
+
+
+@dataclass(frozen=True, slots=True)
+class OwnCode:
+    """``name`` says where it is from, as `load` reads it."""
+
+    name: str
+    value: Any
+    digest: str
+
+
+def names_own_code(name: str) -> bool:
+    """Whether a name is of this kind, and not one that is registered."""
+    return ":" in name
+
+
+def load(name: str, what: str) -> OwnCode:
+    """``what`` it is for stands in errors: "model", "task"."""
+    place, _, attribute = name.rpartition(":")
+    if not place or not attribute:
+        raise BadInput(f"The {what} {name!r} is not FILE.py:NAME or package.module:NAME.")
+    module, digest = _from_file(Path(place), what) if place.endswith(".py") else _imported(place, what)
+    if not hasattr(module, attribute):
+        raise BadInput(f"The {what} {name!r}: {place} has no {attribute!r}. It defines: {_defined(module)}.")
+    return OwnCode(name, getattr(module, attribute), digest)
+
+
+def own_function(function: Callable[..., Any]) -> OwnCode:
+    """A function that was passed as it is; found again by its name only where its module can be imported."""
+    name = f"{function.__module__}:{getattr(function, '__qualname__', type(function).__name__)}"
+    return OwnCode(name, function, _digest(_source(inspect.getmodule(function)) or _source(function)))
+
+
+def _source(thing: Any) -> str:
+    """The text that defines it; nothing where there is none, as for a function typed into an interpreter."""
+    try:
+        return inspect.getsource(thing)
+    except (OSError, TypeError):
+        return ""
+
+
+def _digest(source: str) -> str:
+    return hashlib.sha256(source.encode()).hexdigest()[:32]
+
+
+def _from_file(path: Path, what: str) -> tuple[ModuleType, str]:
+    try:
+        digest = _digest(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError) as error:
+        raise BadInput(f"The {what}: cannot read {path} ({getattr(error, 'strerror', None) or error}).") from None
+    name = f"secure_sapefl_own_{path.stem}_{digest}"
+    if name not in sys.modules:
+        spec = importlib.util.spec_from_file_location(name, path)
+        assert spec is not None
+        assert spec.loader is not None
+        sys.modules[name] = module = importlib.util.module_from_spec(spec)  # dataclasses look their module up
+        try:
+            spec.loader.exec_module(module)
+        except Exception as error:
+            del sys.modules[name]
+            raise BadInput(f"The {what}: {path} cannot be run ({type(error).__name__}: {error}).") from error
+    return sys.modules[name], digest
+
+
+def _imported(place: str, what: str) -> tuple[ModuleType, str]:
+    try:
+        module = importlib.import_module(place)
+    except Exception as error:
+        raise BadInput(f"The {what}: {place} cannot be imported ({type(error).__name__}: {error}).") from error
+    return module, _digest(_source(module))
+
+
+def _defined(module: ModuleType) -> str:
+    own = (name for name, value in vars(module).items() if getattr(value, "__module__", None) == module.__name__)
+    return ", ".join(name for name in own if not name.startswith("_")) or "nothing"

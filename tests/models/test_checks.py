@@ -1,0 +1,97 @@
+"""Each module that cannot be used is refused by a sentence that names it and a way out; what can be, is not."""
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from secure_sapefl.errors import BadInput
+from secure_sapefl.models import checks
+from secure_sapefl.models.base import Description
+
+ABOUT = Description(shape=(4,), outputs=2)
+
+
+def refused(module: nn.Module, sentence: str, about: Description = ABOUT) -> None:
+    with pytest.raises(BadInput, match=sentence):
+        checks.check(checks.in_training(module), about)
+
+
+def test_running_statistics_are_refused_with_what_to_use_instead() -> None:
+    refused(nn.Sequential(nn.Linear(4, 3), nn.BatchNorm1d(3), nn.Linear(3, 2)), r"'1' \(BatchNorm1d\).*GroupNorm")
+    image = Description(shape=(1, 4, 4), outputs=1)
+    norm = nn.InstanceNorm2d(1, track_running_stats=True)
+    refused(nn.Sequential(norm, nn.Flatten(), nn.Linear(16, 1)), r"'0' \(InstanceNorm2d\)", image)
+
+
+def test_batch_statistics_without_running_ones_mix_records() -> None:
+    norm = nn.BatchNorm1d(3, track_running_stats=False)
+    refused(nn.Sequential(nn.Linear(4, 3), norm, nn.Linear(3, 2)), "depends on the other records")
+
+
+def test_a_frozen_norm_stays_as_it_came() -> None:
+    norm = nn.BatchNorm1d(4).requires_grad_(False)
+    module = checks.in_training(nn.Sequential(norm, nn.Linear(4, 2)))
+    checks.check(module, ABOUT)
+    assert not norm.training
+    assert module[1].training
+
+
+def test_a_buffer_that_training_changes_is_named() -> None:
+    class Counting(nn.Linear):
+        def __init__(self) -> None:
+            super().__init__(4, 2)
+            self.register_buffer("seen", torch.zeros(1))
+
+        def forward(self, input: Tensor) -> Tensor:
+            self.seen += 1
+            return super().forward(input)
+
+    refused(Counting(), "changes its buffer 'seen'")
+
+
+def test_nothing_to_train() -> None:
+    refused(nn.Linear(4, 2).requires_grad_(False), "no parameter to train")
+
+
+def test_other_numbers_than_float32() -> None:
+    refused(nn.Linear(4, 2).double(), r"'weight' holds torch.float64.*\.float\(\)")
+
+
+def test_dropout_inside_an_operator_is_refused_by_name() -> None:
+    sequence = Description(shape=(3, 4), outputs=4)
+    refused(nn.LSTM(4, 4, num_layers=2, dropout=0.1), r"'' \(LSTM\).*nn.Dropout between", sequence)
+    layer = nn.TransformerEncoderLayer(4, 2, 8)
+    refused(layer, r"'self_attn' \(MultiheadAttention\).*dropout=0", sequence)
+
+
+@pytest.mark.parametrize(
+    ("module", "sentence"),
+    [
+        (nn.Linear(4, 3), r"answers 3 rows of shape \(4,\) with \(3, 3\), expected \(3, 2\)"),
+        (nn.Sequential(nn.Linear(4, 1), nn.Flatten(0)), r"with \(3,\), expected"),
+        (nn.Linear(5, 2), r"cannot read rows of shape \(4,\)"),
+    ],
+)
+def test_answers_of_another_shape(module: nn.Module, sentence: str) -> None:
+    refused(module, sentence)
+
+
+def test_an_answer_that_is_no_tensor() -> None:
+    refused(nn.LSTM(4, 2, batch_first=True), "with tuple", Description(shape=(3, 4), outputs=2))
+
+
+def test_what_is_no_module() -> None:
+    with pytest.raises(BadInput, match="gave str, expected"):
+        checks.materialised("nn.Linear(4, 2)", ABOUT)
+
+
+def test_rows_may_be_codes() -> None:
+    class Words(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.words = nn.EmbeddingBag(10, 2)
+
+        def forward(self, x: Tensor) -> Tensor:
+            return self.words(x.long())
+
+    checks.check(checks.in_training(Words()), ABOUT)
