@@ -19,6 +19,7 @@ from secure_sapefl.cli import (
     budget,
     compare,
     data,
+    export,
     figures,
     keys,
     methods,
@@ -50,6 +51,7 @@ app.command("methods")(methods.methods)
 app.command("robustness")(robustness.robustness)
 app.command("report")(report.report)
 app.command("audit")(audit.audit)
+app.command("export")(export.export)
 app.command("release")(release.release)
 app.add_typer(data.app, name="data")
 app.add_typer(keys.app, name="keys")

@@ -15,7 +15,7 @@ from secure_sapefl.data.federation import ClientData, Federation, Rows
 from secure_sapefl.data.fetch import Progress, no_progress
 from secure_sapefl.data.load import load_table
 from secure_sapefl.data.partition import DEFAULT_CLUSTERS, PARTITIONS, PartitionRequest, Share
-from secure_sapefl.data.prepare import described, learns_from_rows
+from secure_sapefl.data.prepare import described, learns_from_rows, recipe_of
 from secure_sapefl.data.public import about, completed, with_lists
 from secure_sapefl.data.split import Indices, split_by_coins, split_rows
 from secure_sapefl.data.streams import DataPurpose, stream
@@ -153,6 +153,8 @@ def _with_common_scale(table: Table, trained: Sequence[Indices]) -> Table:
 
 
 def _client(table: Table, share: Share, train: Indices, test: Indices) -> ClientData:
-    train_X, test_X = table.prepare(*(share.view.of_features(table.X[rows]) for rows in (train, test)))
+    raw, raw_test = (share.view.of_features(table.X[rows]) for rows in (train, test))
+    train_X, test_X = table.prepare(raw, raw_test)
     train_y, test_y = (share.view.of_labels(table.y[rows]) for rows in (train, test))
-    return ClientData(name=share.name, train=Rows(train_X, train_y), test=Rows(test_X, test_y))
+    recipe = {**recipe_of(table.prepare, raw), **share.view.recipe()}
+    return ClientData(name=share.name, train=Rows(train_X, train_y), test=Rows(test_X, test_y), recipe=recipe)

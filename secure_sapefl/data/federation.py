@@ -1,11 +1,12 @@
 """What the rest of the system knows about data: clients with training and test rows, ready for a model."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
 from secure_sapefl.config import PublicFacts
+from secure_sapefl.data.prepare import AS_GIVEN, Recipe
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +25,7 @@ class ClientData:
     name: str
     train: Rows
     test: Rows
+    recipe: Recipe = field(default_factory=lambda: AS_GIVEN)  # how its raw rows became these
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

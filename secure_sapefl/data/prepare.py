@@ -4,11 +4,16 @@ A preparation sees the client's training rows and test rows and may learn from t
 images and signals learn nothing at all: they are fixed formulas, the same at every client. So is `PublicScale`, which
 takes the place of `standardise` where records must stay private: a mean over a site's rows is a message about them.
 `LearnedScale` is learned once, from the training rows of all clients together, where clients are made up.
+
+A preparation can say what it does in numbers that a JSON file can hold, its recipe: whoever uses a model elsewhere has
+to prepare records alike. A recipe's ``formula`` says in NumPy's words what to do with them; arithmetic is in float64,
+and the result becomes float32.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
+from types import MappingProxyType
+from typing import Any, Final, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +21,12 @@ from numpy.typing import NDArray
 Array = NDArray[Any]
 Floats = NDArray[np.float32]
 Prepare = Callable[[Array, Array], tuple[Floats, Floats]]
+Recipe = Mapping[str, Any]
 
+AS_GIVEN: Final[Recipe] = MappingProxyType({"kind": "as given", "formula": "x"})
+PIXELS: Final[Recipe] = MappingProxyType(
+    {"kind": "pixels", "formula": "channels first (x[:, None], or moveaxis(x, -1, 1)), float32, x / 127.5 - 1"}
+)
 LARGEST_STANDARDISED = 10.0  # a site with few rows may see next to no spread; its test rows must not explode
 
 
@@ -62,6 +72,17 @@ class LearnedScale:
     def __call__(self, train: Array, test: Array) -> tuple[Floats, Floats]:
         return self._scaled(train), self._scaled(test)
 
+    def recipe(self, _: Array) -> Recipe:
+        return {
+            "kind": "standardise",
+            "formula": "where(recorded, clip((where(isnan(x), impute, x) - mean) / deviation, -clip, clip), 0)",
+            "recorded": self.recorded.tolist(),
+            "impute": self.middle.tolist(),
+            "mean": self.mean.tolist(),
+            "deviation": self.deviation.tolist(),
+            "clip": LARGEST_STANDARDISED,
+        }
+
     def _scaled(self, rows: Array) -> Floats:
         scaled = (np.where(np.isnan(rows), self.middle, rows) - self.mean) / self.deviation
         return _floats(np.where(self.recorded, np.clip(scaled, -LARGEST_STANDARDISED, LARGEST_STANDARDISED), 0.0))
@@ -89,6 +110,14 @@ class PublicScale:
     def __call__(self, train: Array, test: Array) -> tuple[Floats, Floats]:
         return self._scaled(train), self._scaled(test)
 
+    def recipe(self, _: Array) -> Recipe:
+        columns = [asdict(column) for column in self.columns]
+        return {
+            "kind": "ranges",
+            "formula": "nan_to_num((clip(x, low, high) - typical) / ((high - low) / sqrt(12)), nan=0)",
+            **{name: [column[name] for column in columns] for name in ("low", "high", "typical")},
+        }
+
     def _scaled(self, rows: Array) -> Floats:
         low, high, typical = np.array([(c.low, c.high, c.typical) for c in self.columns]).T
         width = (high - low) / np.sqrt(12)
@@ -109,6 +138,23 @@ def described(prepare: Prepare) -> str:
     if prepare is standardise:
         return "a scale of its own at each site, learned from its training rows"
     return "pixels from -1 to 1" if prepare is pixels else "as given"
+
+
+@runtime_checkable
+class KnowsItsRecipe(Protocol):
+    def recipe(self, train: Array, /) -> Recipe:
+        """``train`` are the raw training rows, the only ones a preparation may learn from."""
+
+
+def recipe_of(prepare: Prepare, train: Array) -> Recipe:
+    """What ``prepare`` does to the rows of a client whose raw training rows are ``train``."""
+    if prepare is standardise:
+        return LearnedScale.from_rows(train).recipe(train)
+    if isinstance(prepare, KnowsItsRecipe):
+        return prepare.recipe(train)
+    if prepare in (pixels, as_given):
+        return PIXELS if prepare is pixels else AS_GIVEN
+    return {"kind": "code", "formula": None, "words": f"prepared by {getattr(prepare, '__qualname__', 'own code')}"}
 
 
 def _floats(rows: Array) -> Floats:

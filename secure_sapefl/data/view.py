@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from secure_sapefl.data.arrays import Array
+from secure_sapefl.data.prepare import Recipe
 from secure_sapefl.data.table import Table
 from secure_sapefl.errors import BadInput
 
@@ -23,6 +24,11 @@ class View:
 
     def of_features(self, X: Array) -> Array:
         return np.ascontiguousarray(np.rot90(X, self.quarter_turns, axes=(1, 2))) if self.quarter_turns else X
+
+    def recipe(self) -> Recipe:
+        """Only what differs from the table's own way of seeing things: to be done first, and to its labels."""
+        turned = {"first": f"rot90(x, {self.quarter_turns}, axes=(1, 2))"} if self.quarter_turns else {}
+        return turned if self.labels is None else {**turned, "labels": self.labels.tolist()}
 
 
 def differing_views(table: Table, count: int, rng: np.random.Generator) -> tuple[View, ...]:

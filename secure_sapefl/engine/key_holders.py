@@ -31,6 +31,7 @@ class KeyHolders:
         self._sites, self._group_size, self._device = assembly.sites, assembly.group_size, assembly.device
         self._codec, self._privacy = codec, privacy
         self.theta_global = self._algorithm.initial_global(self._sites.theta_initial, self._options)
+        self.scored: dict[SiteId, Tensor] = {}  # what sites used when they were scored for the last time
         self._last_upload = torch.full((len(self._sites.names),), -1)
 
     def answer(
@@ -94,7 +95,9 @@ class KeyHolders:
         rounds, every = self._config.rounds, self._config.evaluate_every
         if (round_index + 1) % every and round_index + 1 < rounds:
             return Scores.from_outputs([]), Scores.from_outputs([])
-        return self._sites.evaluate(self.theta_global, round_index, self._group_size)
+        if round_index + 1 < rounds:
+            return self._sites.evaluate(self.theta_global, round_index, self._group_size)
+        return self._sites.evaluate(self.theta_global, round_index, self._group_size, self.scored.__setitem__)
 
     def tensors(self) -> dict[str, Tensor]:
         """All they hold, for a checkpoint."""

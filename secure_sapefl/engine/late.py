@@ -64,6 +64,7 @@ class LateSites:
         except BadInput as error:
             raise BadInput(f"Of the late sites: {error}") from None
         self.outcome: Mapping[str, Any] | None = None
+        self.scored: dict[SiteId, Tensor] = {}
 
     def __enter__(self) -> Self:
         return self
@@ -82,7 +83,7 @@ class LateSites:
         invitations = self._invitations(relayed)
         refusals: list[Refusal] = []
         sent = self._joined(invitations, theta_global, refusals) if self._sites.state else []
-        own, everywhere = self._sites.evaluate(theta_global, self._round, self._group_size)
+        own, everywhere = self._sites.evaluate(theta_global, self._round, self._group_size, self.scored.__setitem__)
         local, _ = self._alone.evaluate(self._sites.theta_initial, self._round, self._group_size)
         tuned, _ = self._alone.evaluate(model, self._round, self._group_size)
         trained = self._algorithm.homomorphic is Homomorphic.WEIGHTED_SUM  # otherwise there is no global model

@@ -3,8 +3,13 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
 from typing import Any
 
+from torch import nn
+
+from secure_sapefl.engine.scored import ScoredModels
+from secure_sapefl.errors import BadInput
 from secure_sapefl.metrics import Scores, Spread
 from secure_sapefl.protocol.messages import Invitation, Refusal, RoundOutcome, RoundUpload, SiteId
 from secure_sapefl.stopwatch import PHASES, Phase
@@ -99,6 +104,7 @@ class Result:
     similarity_matrix: list[list[float | None]] = field(default_factory=list)
     privacy: Mapping[str, Any] | None = None
     late_clients: Mapping[str, Any] | None = None  # how those did who joined after the last round
+    models: ScoredModels | None = field(default=None, repr=False, compare=False)  # once the run is over
 
     @property
     def accuracy(self) -> Spread:
@@ -112,6 +118,21 @@ class Result:
     @property
     def global_accuracy(self) -> Spread:
         return self.rounds[-1].everywhere.accuracy
+
+    def model(self, site: SiteId) -> nn.Module:
+        """The very model whose accuracy on the site's test rows is reported, late sites' included. It is the owner's:
+        `secure-sapefl release` is the way to outsiders."""
+        if self.models is None:
+            raise BadInput(f"The run is not over: the model of {site!r} has not been scored for the last time yet.")
+        return self.models.module(site)
+
+    def export(self, site: SiteId, out: Path | str) -> None:
+        """Write that model for its owner: a state dict (.safetensors) or a program that needs no source (.pt2)."""
+        from secure_sapefl.engine.export import scored_model, write_export  # torch.export is slow to load
+
+        self.model(site)  # or say why there is none
+        assert self.models is not None
+        write_export(scored_model(self.models, self.summary(), site), out)
 
     @property
     def skipped_rounds(self) -> list[int]:

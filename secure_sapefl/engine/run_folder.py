@@ -5,7 +5,7 @@ config.toml    complete; `--config` with it gives the same run
 identity.json  digests of the rows and of their division, and the version: a run goes on with what it was begun with
 rounds.jsonl   a line a round, flushed as it happens
 checkpoint/    what is needed to go on after the last whole round
-summary.json   at the end
+models.safetensors, summary.json   at the end: every site's model as it was scored, and the numbers
 """
 
 import json
@@ -23,7 +23,10 @@ from torch import Tensor
 from secure_sapefl.config import Config
 from secure_sapefl.engine.identity import Identity
 from secure_sapefl.engine.result import Result, RoundRecord
+from secure_sapefl.engine.scored import MODELS, ScoredModels
 from secure_sapefl.errors import BadInput
+from secure_sapefl.models.base import Description, Model
+from secure_sapefl.protocol.blueprint import started
 from secure_sapefl.protocol.messages import SiteId
 from secure_sapefl.storage import files, json_lines
 from secure_sapefl.storage.chain import Head
@@ -113,8 +116,15 @@ class RunFolder:
         """How late sites did, where the run has got so far: they join once, and would have to pay again."""
         return summary_of(self.path).get("late_clients") if (self.path / "summary.json").is_file() else None
 
+    def models(self, model: Model) -> dict[SiteId, Tensor]:
+        """What sites used when they were scored, where the run has got so far."""
+        file = self.path / MODELS
+        return dict(ScoredModels.read(file, lambda *_: model).thetas) if file.is_file() else {}
+
     def finish(self, result: Result) -> None:
         with writing(self.path):
+            if result.models is not None:
+                write_whole(self.path / MODELS, result.models.to_bytes())
             write_whole(self.path / "summary.json", json.dumps(result.summary(), indent=1).encode())
 
 
@@ -146,6 +156,20 @@ def saved_state(path: Path) -> tuple[list[RoundRecord], dict[str, Tensor]]:
     if len(records) != kept:
         raise _damaged(path, f"{_ROUNDS} has lost lines")
     return records, saved["tensors"]
+
+
+def models_of(path: Path) -> ScoredModels:
+    """Every site's model of a finished run, as it was scored."""
+    summary_of(path)  # or say that the run is not finished
+    if not (path / MODELS).is_file():
+        raise BadInput(f"{path} has no {MODELS}; an earlier release wrote none. `simulate --resume {path}` makes it.")
+
+    def rebuilt(about: Description) -> Model:
+        start = started(config_of(path), about)
+        identity_of(path).check_sources(path, start.sources)
+        return start.model
+
+    return ScoredModels.read(path / MODELS, rebuilt)
 
 
 def _damaged(path: Path, what: str) -> BadInput:

@@ -38,6 +38,7 @@ from secure_sapefl.engine.late import LateSites
 from secure_sapefl.engine.protection import Protection
 from secure_sapefl.engine.result import Result, RoundRecord, Traffic
 from secure_sapefl.engine.run_folder import RunFolder, config_of, identity_of
+from secure_sapefl.engine.scored import ScoredModels
 from secure_sapefl.engine.similarity_log import SimilarityLog
 from secure_sapefl.engine.uploads import UploadQueue
 from secure_sapefl.engine.workers import Protector
@@ -99,6 +100,7 @@ def resume(
         simulation = Simulation(assembly)
         simulation.require_ledgers(folder.ledger_heads())
         simulation.restore(*folder.load(), folder.late_clients())
+        simulation.recall(folder.models(simulation.assembly.blueprint.model))
         return simulation.run(folder, observers)
 
 
@@ -145,8 +147,9 @@ class Simulation:
                 self._tell(RoundClosed(record=record, similarity_matrix=self._log.to_json()))
             theta_global = self.key_holders.theta_global.cpu().clone()
             self._tell(TrainingEnded(theta_global=theta_global, models=dict(self._relayed)))
+            models = self._models()
         late_clients = None if self._late is None else self._late.outcome
-        result = replace(self._so_far(), privacy=self._privacy.summary(), late_clients=late_clients)
+        result = replace(self._so_far(), privacy=self._privacy.summary(), late_clients=late_clients, models=models)
         if folder is not None:
             folder.finish(result)
         self._tell(RunEnded(result=result))
@@ -172,6 +175,22 @@ class Simulation:
             self._privacy.recall(record.round_index, self._study.cohort(record.round_index))
         self._log.matrix = tensors.pop("similarity").numpy()
         self._relayed |= {model.sender: model for model in self.key_holders.restore(tensors)}
+
+    def recall(self, scored: Mapping[SiteId, Tensor]) -> None:
+        """The models of a saved run that has ended."""
+        self.key_holders.scored |= {site: scored[site] for site in self._study.sites if site in scored}
+        if self._late is not None:
+            self._late.scored |= {site: theta for site, theta in scored.items() if site not in self._study.sites}
+
+    def _models(self) -> ScoredModels:
+        """Of the last evaluation; a run that was stopped right after its last round makes it again."""
+        if not self.key_holders.scored:
+            self.key_holders.evaluate(self.config.rounds - 1)
+        late = {} if self._late is None else self._late.scored
+        federations = (self.assembly.federation, *(() if self.assembly.late is None else (self.assembly.late,)))
+        return ScoredModels.from_federations(
+            self.assembly.blueprint.model, federations, {**self.key_holders.scored, **late}
+        )
 
     def tensors(self) -> dict[str, Tensor]:
         return {**self.key_holders.tensors(), "similarity": torch.from_numpy(self._log.matrix)}

@@ -2,7 +2,7 @@
 they are put side by side.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 import torch
@@ -18,6 +18,9 @@ from secure_sapefl.protocol.site import GroupRound
 from secure_sapefl.stopwatch import Stopwatch
 from secure_sapefl.streams import stream
 from secure_sapefl.training.plan import Shard
+
+Keep = Callable[[str, Tensor], object]
+"""Told a site's name and the model [P] it was scored with."""
 
 
 class Sites:
@@ -80,8 +83,10 @@ class Sites:
         for name, values in result.contribution.state.items():
             self.state[name][rows] = values.cpu()[healthy]
 
-    def evaluate(self, theta_global: Tensor, round_index: int, size: int) -> tuple[Scores, Scores]:
-        """Every site's own model, and the global one, on every site's test rows."""
+    def evaluate(
+        self, theta_global: Tensor, round_index: int, size: int, keep: Keep = lambda *_: None
+    ) -> tuple[Scores, Scores]:
+        """Every site's own model, and the global one, on every site's test rows; ``keep`` is told each own model."""
         personal: list[tuple[NDArray[np.float32], NDArray[np.int64]] | None] = [None] * len(self.names)
         for part in self._ordered(range(len(self.names)), size, self.sizes):
             nobody = Peers.nobody(len(part), self.theta_initial)
@@ -89,6 +94,7 @@ class Sites:
             models = self._algorithm.personal_models(group, self._options)
             for g, c in enumerate(part):
                 personal[c] = self._test(models[g], c)
+                keep(self.names[c], models[g].cpu())
         everywhere = [self._test(theta_global, c) for c in range(len(self.names))]
         return Scores.from_outputs([outputs for outputs in personal if outputs is not None]), Scores.from_outputs(
             everywhere

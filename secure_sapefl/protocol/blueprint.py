@@ -47,7 +47,7 @@ class Blueprint:
     ) -> "Blueprint":
         """``shape`` and ``classes`` are a row's; ``largest_site`` is the most training rows any site declares;
         ``build`` makes the model where it is not the configuration that names it."""
-        start = _started(config, Description(shape, classes), build)
+        start = started(config, Description(shape, classes), build)
         model = start.model
         _check_split(model, algorithm, config)
         facts = StudyFacts(
@@ -80,14 +80,14 @@ class Blueprint:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Start:
+class Start:
     model: Model
     theta: Tensor
     sources: Mapping[str, str]
     init: str | None
 
 
-def _started(config: Config, about: Description, build: OwnCode | None) -> _Start:
+def started(config: Config, about: Description, build: OwnCode | None = None) -> Start:
     """The model and the weights everybody starts from, by the configuration alone."""
     state = None if config.init is None else read_state(config.init)
     choice = Choice(name=config.model, head=config.head, state=None if state is None else state.tensors, build=build)
@@ -95,9 +95,9 @@ def _started(config: Config, about: Description, build: OwnCode | None) -> _Star
     theta = made_.model.initial(stream(config.seed, Purpose.INITIAL_WEIGHTS))
     sources = {} if made_.digest is None else {"model": made_.digest}
     if state is None:
-        return _Start(model=made_.model, theta=theta, sources=sources, init=None)
+        return Start(model=made_.model, theta=theta, sources=sources, init=None)
     theta, taken = started_from(made_.model, theta, state)
-    return _Start(model=made_.model, theta=theta, sources={**sources, "init": state.digest}, init=taken)
+    return Start(model=made_.model, theta=theta, sources={**sources, "init": state.digest}, init=taken)
 
 
 def _check_split(model: Model, algorithm: Algorithm, config: Config) -> None:

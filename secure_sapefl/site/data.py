@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from secure_sapefl.data.arrays import Arrays, read_npz
 from secure_sapefl.data.coins import Coins, marks_of
 from secure_sapefl.data.federation import ClientData, Federation, Rows
-from secure_sapefl.data.prepare import Array, Floats
+from secure_sapefl.data.prepare import Array, Floats, recipe_of
 from secure_sapefl.data.split import split_by_coins, split_rows
 from secure_sapefl.data.streams import DataPurpose, stream
 from secure_sapefl.data.table import Table, Units
@@ -34,8 +34,10 @@ class SiteRows:
 
     def prepared(self, name: SiteId) -> ClientData:
         table = self.table
-        train_X, test_X = table.prepare(table.X[self.train], table.X[self.test])
-        return ClientData(name=name, train=Rows(train_X, table.y[self.train]), test=Rows(test_X, table.y[self.test]))
+        raw = table.X[self.train]
+        train_X, test_X = table.prepare(raw, table.X[self.test])
+        train, test = Rows(train_X, table.y[self.train]), Rows(test_X, table.y[self.test])
+        return ClientData(name=name, train=train, test=test, recipe=recipe_of(table.prepare, raw))
 
     def prepare(self, records: Array) -> Floats:
         """New records as the training rows are prepared."""

@@ -11,12 +11,11 @@ from numpy.typing import NDArray
 
 from secure_sapefl.data.arrays import read_npz
 from secure_sapefl.data.prepare import Array
-from secure_sapefl.errors import BadInput, HomeRejected
+from secure_sapefl.errors import BadInput
 from secure_sapefl.metrics import softmax
 from secure_sapefl.site.data import images_of, load_rows
 from secure_sapefl.site.home import SiteHome
-from secure_sapefl.site.own_model import own_sites, personal_model
-from secure_sapefl.site.state import SiteState
+from secure_sapefl.site.own_model import own_sites, personal_model, trained_state
 from secure_sapefl.site.table import features_of, read_columns
 from secure_sapefl.study.file import StudyFile
 from secure_sapefl.study.schema import ImageSchema, Schema
@@ -55,13 +54,7 @@ def study_with_model(home: SiteHome) -> StudyFile:
 
 def predict(home: SiteHome, terms: StudyTerms, patients: Path, name_column: str | None = None) -> Predictions:
     """The site's personalized model on the records of ``patients``, prepared as its training rows were."""
-    path = home.state_path(terms.file.digest)
-    state = SiteState.load(path, study=terms.file.digest, site=home.name) if path.exists() else None
-    if state is None or state.untrained:
-        raise HomeRejected(
-            f"Site {home.name!r} has no model of study {terms.file.name!r} yet: it is there after the first round the "
-            "site takes part in."
-        )
+    state = trained_state(home, terms)
     records, names = _records(patients, terms.file.data, name_column)
     rows = load_rows(home.data_path, terms.file, home.name)
     theta = personal_model(terms, own_sites(terms, rows.prepared(home.name)), state)

@@ -35,3 +35,9 @@ def test_two_classes_have_two_names_for_each_other(make_table: Tables) -> None:
     assert {tuple(view.of_labels(np.array([0, 1])).tolist()) for view in views} == {(0, 1), (1, 0)}
     with pytest.raises(BadInput, match="3 clusters need as many ways to name the classes; 2 classes have 2"):
         differing_views(table, 3, rng())
+
+
+def test_a_recipe_says_only_what_is_unusual() -> None:
+    assert View().recipe() == {}
+    turned = View(labels=np.array([1, 0]), quarter_turns=2).recipe()
+    assert turned == {"first": "rot90(x, 2, axes=(1, 2))", "labels": [1, 0]}

@@ -18,7 +18,7 @@ Numbers = Callable[[Any], dict[str, Any]]
 
 def test_the_folder_holds_what_was_promised(whole: tuple[Path, Result]) -> None:
     folder, result = whole
-    files = {"lock", "config.toml", "identity.json", "rounds.jsonl", "summary.json", "checkpoint"}
+    files = {"lock", "config.toml", "identity.json", "rounds.jsonl", "summary.json", "models.safetensors", "checkpoint"}
     assert {path.name for path in folder.iterdir()} == files
     lines = [json.loads(line) for line in (folder / "rounds.jsonl").read_text().splitlines()]
     assert [line["round"] for line in lines] == [0, 1, 2, 3]
