@@ -85,7 +85,7 @@ class PublicFacts(Settings):
 
     rows: dict[str, Annotated[int, Field(ge=1)]] = Field(default_factory=dict)  # to train on, declared by each site
     classes: tuple[str, ...] = ()
-    groups: tuple[str, ...] = ()  # the natural clients of a file
+    groups: tuple[str, ...] = ()  # the natural sites of a file
     file_rows: int | None = Field(None, ge=1)  # about, of the whole file; what ``Config.rows`` is a part of
 
 

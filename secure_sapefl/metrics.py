@@ -1,8 +1,8 @@
-"""Per-client accuracy and AUC, and their unweighted mean and spread over clients.
+"""Per-site accuracy and AUC, and their unweighted mean and spread over sites.
 
-AUC is macro one-vs-rest on softmax outputs. A class without a positive or without a negative among a client's test
-rows has no ROC curve there and is left out of that client's mean; a client left with no class has no AUC (NaN) and is
-left out of the mean over clients, which says how many remain.
+AUC is macro one-vs-rest on softmax outputs. A class without a positive or without a negative among a site's test
+rows has no ROC curve there and is left out of that site's mean; a site left with no class has no AUC (NaN) and is
+left out of the mean over sites, which says how many remain.
 """
 
 from collections.abc import Sequence
@@ -44,7 +44,7 @@ def macro_auc(probabilities: Floats, y: NDArray[np.int64]) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """One number a client, with the unweighted mean and standard deviation over the clients that have it."""
+    """One number a site, with the unweighted mean and standard deviation over the sites that have it."""
 
     per_client: tuple[float, ...]
 
@@ -76,7 +76,7 @@ def _or_null(value: float) -> float | None:
 
 @dataclass(frozen=True, slots=True)
 class Scores:
-    """How a set of models does on every client's test rows."""
+    """How a set of models does on every site's test rows."""
 
     accuracy: Spread
     auc: Spread

@@ -74,7 +74,7 @@ class _Round:
         if frame.sender in self._seen:
             raise self._rejected(frame, "already counted; a sender counts once a round.")
         if len(self._seen) >= self._params.max_clients:
-            raise self._rejected(frame, f"the plan holds {self._params.max_clients} clients; plan for more.")
+            raise self._rejected(frame, f"the plan holds {self._params.max_clients} sites; plan for more.")
         return frame
 
     def _count(self, frame: Frame, weight: int) -> None:

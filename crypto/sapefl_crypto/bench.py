@@ -49,14 +49,14 @@ _NAIVE_SLOTS: Final = 4096
 def run(parameters: int, clients: int, say: Say) -> Report:
     """Everything `secure-sapefl bench crypto` prints. ``say`` hears what is being measured."""
     if parameters < 1 or clients < 1:
-        raise ValueRejected(f"Measure at least one parameter and one client, not {parameters} and {clients}.")
+        raise ValueRejected(f"Measure at least one parameter and one site, not {parameters} and {clients}.")
     params, rng = Parameters(max_clients=clients), np.random.default_rng(0)
     key = CohortKey.generate(params)
     vectors = rng.normal(0, 0.02, (clients, parameters)).astype(np.float32)
     scores = rng.uniform(0.05, 1.0, clients)
-    say(f"{clients} clients, {parameters} parameters: encrypting, adding and decrypting both ways")
+    say(f"{clients} sites, {parameters} parameters: encrypting, adding and decrypting both ways")
     ours, naive = side_by_side(Recipe(key, vectors, scores), Ordinary(vectors[:REPEATS], scores[:REPEATS]))
-    say(f"peak memory of a server with {' and with '.join(map(str, MEMORY_CLIENTS))} clients")
+    say(f"peak memory of a server with {' and with '.join(map(str, MEMORY_CLIENTS))} sites")
     memory = {str(count): peak_memory(vectors[0], count) for count in MEMORY_CLIENTS}
     say("several processes")
     scaling = tuple(_scaling(vectors[0], workers) for workers in _worker_counts())
@@ -159,7 +159,7 @@ def side_by_side(*ways: Way) -> tuple[Costs, ...]:
 def stage(
     ways: Sequence[Any], work: Callable[[Any, int], Any], rounds: int | None = None
 ) -> tuple[dict[Any, float], dict[Any, list[Any]]]:
-    """``work`` for every client of every way, taking turns: the best time of the first REPEATS, and all results."""
+    """``work`` for every site of every way, taking turns: the best time of the first REPEATS, and all results."""
     seconds: dict[Any, list[float]] = {way: [] for way in ways}
     results: dict[Any, list[Any]] = {way: [] for way in ways}
     for index in range(rounds or max(way.clients for way in ways)):

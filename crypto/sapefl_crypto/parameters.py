@@ -118,7 +118,7 @@ class Parameters:
 
     @property
     def noise(self) -> float:
-        """Standard deviation of the error of one decrypted value, before any averaging over clients."""
+        """Standard deviation of the error of one decrypted value, before any averaging over sites."""
         return math.sqrt(seal.NOISE_VARIANCE * self.ring_degree / 2) / self.scale
 
     @property
@@ -214,12 +214,12 @@ def _check_security(ring_degree: int) -> None:
 def _check_budget(params: Parameters) -> None:
     if params.grid_bits and params.grid_bits > params.finest_grid_bits:
         raise ParametersRejected(
-            f"{params.max_clients} clients and {params.weight_bits} weight bits allow exact sums on a grid of "
+            f"{params.max_clients} sites and {params.weight_bits} weight bits allow exact sums on a grid of "
             f"2^-{params.finest_grid_bits} at the finest, not 2^-{params.grid_bits}. Use Parameters.exact to plan one."
         )
     if params.max_error > params.precision:
         raise ParametersRejected(
-            f"{params.max_clients} clients, values up to {params.max_abs_value:g} and {params.weight_bits} weight bits "
+            f"{params.max_clients} sites, values up to {params.max_abs_value:g} and {params.weight_bits} weight bits "
             f"leave a scale of 2^{params.scale_bits} and an error of {params.max_error:.1e}, above the wanted "
             f"{params.precision:.1e}. Lower max_clients, max_abs_value or weight_bits, or accept a larger precision."
         )
@@ -230,8 +230,8 @@ def _too_coarse(plan: Parameters) -> ParametersRejected:
     while replace(plan, max_abs_value=bound).finest_grid_bits < _COARSEST_GRID_BITS:
         bound /= 2
     return ParametersRejected(
-        f"{plan.max_clients} clients and values up to {plan.max_abs_value:g} allow exact sums in steps of "
-        f"{0.5**plan.finest_grid_bits:.2g} at the finest: smaller updates would become 0. So many clients can have "
+        f"{plan.max_clients} sites and values up to {plan.max_abs_value:g} allow exact sums in steps of "
+        f"{0.5**plan.finest_grid_bits:.2g} at the finest: smaller updates would become 0. So many sites can have "
         f"values up to about {bound:.2g}; lower max_abs_value, or max_clients."
     )
 

@@ -26,7 +26,7 @@ def ablate(
 ) -> None:
     """Vary one setting of SAPE-FL as the paper does, with its numbers beside ours.
 
-    Without `--dataset` these are the paper's for that table, divided as in the paper: 100 clients, 200 rounds
+    Without `--dataset` these are the paper's for that table, divided as in the paper: 100 sites, 200 rounds
     (threshold: 100). A file's own groups are the sites, unless `--partition` says otherwise; `kappa` always invents
     sites, because κ is how they are drawn.
 

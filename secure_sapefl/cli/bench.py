@@ -88,7 +88,7 @@ def _show_costs(report: "Report") -> None:
         (_words(name), f"{cost:.3g}", f"{ways['naive'][name]:.3g}", _times(report.ratios, name))
         for name, cost in ways["ours"].items()
     ]
-    title = f"{report.parameters:,} parameters, {report.clients} clients"
+    title = f"{report.parameters:,} parameters, {report.clients} sites"
     print_table(title, ("", "this recipe", "ordinary TenSEAL", "ratio"), rows)
 
 
@@ -125,7 +125,7 @@ def _show_three_ways(report: "JointReport") -> None:
         for name in ways["joint"]
     ]
     columns = ("", "joint keys", "shared keys", "ordinary", "to shared", "to ordinary")
-    print_table(f"{report.parameters:,} parameters, {report.clients} clients", columns, rows)
+    print_table(f"{report.parameters:,} parameters, {report.clients} sites", columns, rows)
 
 
 def _words(name: str) -> str:
@@ -142,4 +142,4 @@ def _count_or_seconds(value: float) -> str:
 
 def _memory(peaks: "Mapping[str, float]") -> str:
     said = ", ".join(f"{peak:.0f} MB with {count}" for count, peak in peaks.items())
-    return f"Peak memory of the server's process: {said} clients."
+    return f"Peak memory of the server's process: {said} sites."

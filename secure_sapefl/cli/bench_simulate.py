@@ -18,7 +18,7 @@ def simulate(
     part: Annotated[Part | None, typer.Option(help="One part only; by default all three.")] = None,
     output: Format = "table",
 ) -> None:
-    """Simulation: batched against sequential training, a round by phase, and growth with clients.
+    """Simulation: batched against sequential training, a round by phase, and growth with sites.
 
     Examples:
 
@@ -71,4 +71,4 @@ def _show_scaling(rows: "list[ScalingRow]") -> None:
         (row.clients, row.sampled, row.peers, f"{row.seconds_per_round:.2f}", f"{row.microseconds_per_pair:.0f}")
         for row in rows
     ]
-    print_table("", ("clients", "sampled", "peers each", "seconds a round", "µs a client and peer"), cells)
+    print_table("", ("sites", "sampled", "peers each", "seconds a round", "µs a site and peer"), cells)

@@ -51,16 +51,16 @@ def check(
     partition: Annotated[PartitionName | None, typer.Option(help="Default: natural if the data has groups.")] = None,
     clients: Annotated[int | None, typer.Option(help="Default: all groups, or 20.")] = None,
     kappa: Annotated[float, typer.Option(help="Dirichlet concentration; small is skewed.")] = 0.3,
-    clusters: Annotated[int, typer.Option(help="Groups of clients that disagree on the labels.")] = 4,
+    clusters: Annotated[int, typer.Option(help="Groups of sites that disagree on the labels.")] = 4,
     seed: Annotated[int, typer.Option()] = 0,
     label: Annotated[str | None, typer.Option(metavar="COLUMN", help="CSV: the label column.")] = None,
-    group: Annotated[str | None, typer.Option(metavar="COLUMN", help="CSV: the column naming a row's client.")] = None,
+    group: Annotated[str | None, typer.Option(metavar="COLUMN", help="CSV: the column naming a row's site.")] = None,
     option: Annotated[list[str] | None, typer.Option(metavar="KEY=VALUE", help="A dataset option.")] = None,
     data_dir: DataDir = None,
-    out: Annotated[Path | None, typer.Option(metavar="PNG", help="Where to draw clients × classes.")] = None,
+    out: Annotated[Path | None, typer.Option(metavar="PNG", help="Where to draw sites × classes.")] = None,
     output: Format = "table",
 ) -> None:
-    """Validate a dataset, print what each client gets, and draw it.
+    """Validate a dataset, print what each site gets, and draw it.
 
     Examples: `secure-sapefl data check heart`,
     `secure-sapefl data check synthetic --clients 100 --kappa 0.3 --out partition.png`,
@@ -174,11 +174,11 @@ def _print_federation(federation: "Federation") -> None:
         )
         for client, counts in zip(federation.clients, federation.class_counts(), strict=True)
     ]
-    print_table(f"{federation.dataset}: sound", ("client", "train", "test", "classes", "largest class"), rows)
+    print_table(f"{federation.dataset}: sound", ("site", "train", "test", "classes", "largest class"), rows)
     one_class = sum(len(set(client.test.y.tolist())) < 2 for client in federation.clients)
     typer.echo(
-        f"{federation.source}; {federation.partition} partition, {len(federation.clients)} clients, "
+        f"{federation.source}; {federation.partition} partition, {len(federation.clients)} sites, "
         f"{federation.classes} classes, shape {federation.shape}. Preparation: {federation.preparation}."
     )
     if one_class:
-        typer.echo(f"{one_class} clients have a single class among their test rows: their AUC is undefined.")
+        typer.echo(f"{one_class} sites have a single class among their test rows: their AUC is undefined.")

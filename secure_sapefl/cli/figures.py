@@ -27,7 +27,7 @@ def figures(
     output: Format = "table",
     quiet: Quiet = False,
 ) -> None:
-    """Draw accuracy over rounds of five random clients, or what the weakest quarter of clients gains over Local-only.
+    """Draw accuracy over rounds of five random sites, or what the weakest quarter of sites gains over Local-only.
 
     As in the paper, all sites take part in every round of `weak-clients`, unless `--participation` says otherwise.
 
@@ -38,7 +38,7 @@ def figures(
     `secure-sapefl figures weak-clients --rounds 30 --seeds 5`
     """
     from secure_sapefl.cli.progress import download_progress
-    from secure_sapefl.experiments.figures import client_trajectories, weak_clients
+    from secure_sapefl.experiments.figures import site_trajectories, weak_sites
     from secure_sapefl.experiments.setting import Contender, Task, check
 
     setting = shared.setting_of({"participation": PARTICIPATION[figure], **settings}, seeds)
@@ -46,7 +46,7 @@ def figures(
     with download_progress() as progress:
         check(setting, [task], [Contender(method="sapefl")], progress)
     out = out or Path("runs") / figure
-    draw = client_trajectories if figure == "trajectories" else weak_clients
+    draw = site_trajectories if figure == "trajectories" else weak_sites
     with shared.running(out, cells, jobs, quiet) as runner:
         document, chart = draw(setting, task, runner)
     shared.conclude(document, [chart], out, output)

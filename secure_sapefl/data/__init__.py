@@ -1,4 +1,4 @@
-"""Datasets as federations of clients: a registry, partitions, preparation. NumPy only."""
+"""Datasets as federations of sites: a registry, partitions, preparation. NumPy only."""
 
 from secure_sapefl.data.build import build_federation
 from secure_sapefl.data.federation import ClientData, Federation, Rows

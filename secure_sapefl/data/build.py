@@ -26,7 +26,7 @@ LARGEST_KAPPA: Final = 1e9  # even to nine digits; far beyond, the draw underflo
 NO_OPTIONS: Mapping[str, object] = MappingProxyType({})
 Change = Callable[[Table], Table]
 Place = tuple[Share, Indices, Indices]
-"""What a client holds, and of that its training and its test rows."""
+"""What a site holds, and of that its training and its test rows."""
 
 
 def as_it_is(table: Table) -> Table:
@@ -50,10 +50,10 @@ def build_federation(
     private: PublicFacts | None = None,
     change: Change = as_it_is,
 ) -> Federation:
-    """Divide ``dataset``, a registered name or the path of an .npz or .csv file, among clients.
+    """Divide ``dataset``, a registered name or the path of an .npz or .csv file, among sites.
 
     ``partition`` None means natural where the data has groups, else Dirichlet; ``clients`` None means every group, or
-    20 where clients are made up. ``rows`` takes a random part of the data, for quick runs. The same arguments and the
+    20 where sites are made up. ``rows`` takes a random part of the data, for quick runs. The same arguments and the
     same data give the same federation. A registered dataset that is not on this machine is downloaded into the cache;
     ``progress`` hears of it.
 
@@ -146,7 +146,7 @@ def _check(*, clients: int | None, partition: str | None, kappa: float, seed: in
 
 
 def _with_common_scale(table: Table, trained: Sequence[Indices]) -> Table:
-    """Where the table asks for one: learned from all training rows, so that no client's mean tells its labels."""
+    """Where the table asks for one: learned from all training rows, so that no site's mean tells its labels."""
     if table.learn is None:
         return table
     return replace(table, prepare=table.learn(table.X[np.concatenate(trained)]), learn=None)

@@ -1,4 +1,4 @@
-"""What the rest of the system knows about data: clients with training and test rows, ready for a model."""
+"""What the rest of the system knows about data: sites with training and test rows, ready for a model."""
 
 from dataclasses import dataclass, field
 
@@ -30,7 +30,7 @@ class ClientData:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Federation:
-    """One dataset divided among clients; no row of the dataset is in two places."""
+    """One dataset divided among sites; no row of the dataset is in two places."""
 
     dataset: str
     shape: tuple[int, ...]
@@ -48,12 +48,12 @@ class Federation:
 
     @property
     def declared(self) -> tuple[int, ...]:
-        """Training rows of each client as everybody may know them: declared in a private study, or else counted."""
+        """Training rows of each site as everybody may know them: declared in a private study, or else counted."""
         if self.public is None:
             return tuple(len(client.train) for client in self.clients)
         return tuple(self.public.rows[client.name] for client in self.clients)
 
     def class_counts(self) -> NDArray[np.int64]:
-        """Rows of each client (first axis) in each class (second), train and test together."""
+        """Rows of each site (first axis) in each class (second), train and test together."""
         labels = [np.concatenate([client.train.y, client.test.y]) for client in self.clients]
         return np.stack([np.bincount(y, minlength=self.classes) for y in labels])

@@ -1,7 +1,7 @@
 """What all image datasets share: bytes 0..255 in the file, [-1, 1] channels first for the model.
 
-The official train/test split is not used: as in the paper, all images are divided among the clients, and each
-client's share is split 80/20.
+The official train/test split is not used: as in the paper, all images are divided among the sites, and each
+site's share is split 80/20.
 """
 
 from typing import Final
@@ -13,7 +13,7 @@ from secure_sapefl.data.prepare import pixels
 from secure_sapefl.data.spec import Options
 from secure_sapefl.data.table import Table
 
-PREPARATION: Final = "pixel / 127.5 - 1, the same at every client; official train and test rows pooled"
+PREPARATION: Final = "pixel / 127.5 - 1, the same at every site; official train and test rows pooled"
 
 
 def image_table(arrays: Arrays, _options: Options) -> Table:

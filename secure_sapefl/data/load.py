@@ -48,7 +48,7 @@ def load_table(
 
 
 def _for_partition(options: dict[str, Any], partition: str | None) -> dict[str, Any]:
-    """A scale of their own is for natural clients; under label skew a made-up client's mean is its label."""
+    """A scale of their own is for natural sites; under label skew a made-up site's mean is its label."""
     if options.get("standardise") != "auto":
         return options
     return options | {"standardise": "site" if partition in (None, "natural") else "all"}

@@ -1,8 +1,8 @@
 """Bring your own data: an `.npz` with X, y and optional group, split, class_names; or a CSV with a header.
 
 Tables (X of two dimensions) are standardised. The option ``standardise`` says from which rows: "site", from each
-client's own training rows; "all", from those of all clients together; "none" leaves them as they are; "auto" is "site"
-for natural groups and "all" for made-up clients. Under label skew a made-up client's mean is its label, and taking it
+site's own training rows; "all", from those of all sites together; "none" leaves them as they are; "auto" is "site"
+for natural groups and "all" for made-up sites. Under label skew a made-up site's mean is its label, and taking it
 away takes the label's trace with it; real sites differ in instruments too, and have nobody to ask for a common scale.
 ``ranges = FILE.toml`` scales by public ranges (ranges.py), which learns nothing from anybody's rows.
 
@@ -28,7 +28,7 @@ OPTIONS: Final[Mapping[str, Option]] = {"standardise": "auto", "ranges": ""}
 CHANNELS: Final = (1, 3)
 Learn = Callable[[Array], Prepare]
 Scaling = Callable[[tuple[str, ...], bool], tuple[Prepare, Learn | None]]
-"""From the columns of a table, and whether its clients are natural groups."""
+"""From the columns of a table, and whether its sites are natural groups."""
 
 
 def own_table(
@@ -156,7 +156,7 @@ def _groups(arrays: Arrays, rows: int) -> tuple[NDArray[np.int64] | None, tuple[
         return None, ()
     values = arrays.per_row("group", rows)
     if values.dtype.kind not in "iubU":
-        raise arrays.bad("group", f"holds {values.dtype} values, expected integer or string client names")
+        raise arrays.bad("group", f"holds {values.dtype} values, expected integer or string site names")
     return _codes(values)
 
 

@@ -1,7 +1,7 @@
 """Who holds which rows: natural groups, Dirichlet label skew, IID, clusters that disagree on the labels.
 
 Every partition is one function ``(table, request, rng) -> shares`` in ``PARTITIONS``. All but natural groups give every
-client at least ``MINIMUM_ROWS`` rows, of which the 80/20 split makes 8 training and 2 test rows; where the table
+site at least ``MINIMUM_ROWS`` rows, of which the 80/20 split makes 8 training and 2 test rows; where the table
 brings its own split, at least 8 training and 2 test rows of it. Natural groups are taken as they are and must hold
 at least one training and one test row.
 """
@@ -37,7 +37,7 @@ class PartitionRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Share:
-    """The rows of one client, as ascending indices into the table, and how it sees them."""
+    """The rows of one site, as ascending indices into the table, and how it sees them."""
 
     name: str
     rows: NDArray[np.int64]
@@ -48,7 +48,7 @@ Partition = Callable[[Table, PartitionRequest, np.random.Generator], tuple[Share
 
 
 def natural(table: Table, request: PartitionRequest, rng: np.random.Generator) -> tuple[Share, ...]:
-    """One client a group; fewer clients than groups means a seeded choice of that many groups."""
+    """One site a group; fewer sites than groups means a seeded choice of that many groups."""
     shares = chosen_groups(table, request, rng)
     for share in shares:
         _check_divisible(table, share)
@@ -61,17 +61,15 @@ def chosen_groups(table: Table, request: PartitionRequest, rng: np.random.Genera
     groups = len(table.group_names)
     wanted = groups if request.clients is None else request.clients
     if wanted > groups:
-        raise BadInput(
-            f"{table.source}: {wanted} clients asked for, the data has {groups} groups. Ask for at most that."
-        )
+        raise BadInput(f"{table.source}: {wanted} sites asked for, the data has {groups} groups. Ask for at most that.")
     chosen = np.sort(rng.choice(groups, size=wanted, replace=False))
     return tuple(Share(name=table.group_names[g], rows=np.flatnonzero(table.group == g)) for g in chosen)
 
 
 def dirichlet(table: Table, request: PartitionRequest, rng: np.random.Generator) -> tuple[Share, ...]:
-    """Label skew: the rows of each class go to the clients in proportions drawn from Dirichlet(κ, …, κ).
+    """Label skew: the rows of each class go to the sites in proportions drawn from Dirichlet(κ, …, κ).
 
-    Small κ means that a class sits with few clients. Clients left with fewer rows than the minimum are topped up from
+    Small κ means that a class sits with few sites. Sites left with fewer rows than the minimum are topped up from
     the largest ones, so small κ on few classes is a little less skewed than the plain draw.
     """
     clients = _client_count(table, request)
@@ -86,7 +84,7 @@ def dirichlet(table: Table, request: PartitionRequest, rng: np.random.Generator)
 
 
 def iid(table: Table, request: PartitionRequest, rng: np.random.Generator) -> tuple[Share, ...]:
-    """Shuffle and deal: every client draws from the same distribution."""
+    """Shuffle and deal: every site draws from the same distribution."""
     clients = _client_count(table, request)
     units = Units.from_table(table)
     home = np.empty(len(units), np.int64)
@@ -97,9 +95,9 @@ def iid(table: Table, request: PartitionRequest, rng: np.random.Generator) -> tu
 
 
 def clustered(table: Table, request: PartitionRequest, rng: np.random.Generator) -> tuple[Share, ...]:
-    """Concept shift: rows go to clients as by Dirichlet(κ), clients to clusters that name the classes differently.
+    """Concept shift: rows go to sites as by Dirichlet(κ), sites to clusters that name the classes differently.
 
-    No single model serves two clusters; clients of one cluster can learn from each other. A client's name tells its
+    No single model serves two clusters; sites of one cluster can learn from each other. A site's name tells its
     cluster.
     """
     return in_clusters(table, dirichlet(table, request, rng), request, rng)
@@ -109,7 +107,7 @@ def in_clusters(
     table: Table, shares: tuple[Share, ...], request: PartitionRequest, rng: np.random.Generator
 ) -> tuple[Share, ...]:
     if not 1 <= request.clusters <= len(shares):
-        raise BadInput(f"{len(shares)} clients cannot form {request.clusters} clusters. Ask for 1 to {len(shares)}.")
+        raise BadInput(f"{len(shares)} sites cannot form {request.clusters} clusters. Ask for 1 to {len(shares)}.")
     views = differing_views(table, request.clusters, rng)
     cluster_of = rng.permutation(np.arange(len(shares)) % request.clusters)
     return tuple(
@@ -124,7 +122,7 @@ PARTITIONS: Final[Mapping[str, Partition]] = MappingProxyType(
 
 
 def minimum_rows(table: Table) -> tuple[int, ...]:
-    """The least rows a made-up client holds, per part of the given split (one part where none is given)."""
+    """The least rows a made-up site holds, per part of the given split (one part where none is given)."""
     return (MINIMUM_ROWS,) if table.split is None else MINIMUM_GIVEN
 
 
@@ -136,14 +134,14 @@ def _client_count(table: Table, request: PartitionRequest) -> int:
         if rows < minimum * clients:
             kind = "" if table.split is None else ("training ", "test ")[part]
             raise BadInput(
-                f"{table.source}: {clients} clients with at least {minimum} {kind}rows each need "
-                f"{minimum * clients:,}, the data has {rows:,}. Ask for at most {rows // minimum} clients."
+                f"{table.source}: {clients} sites with at least {minimum} {kind}rows each need "
+                f"{minimum * clients:,}, the data has {rows:,}. Ask for at most {rows // minimum} sites."
             )
     return clients
 
 
 def deal(sizes: NDArray[np.int64], edges: NDArray[np.float64]) -> NDArray[np.int64]:
-    """The client of each unit: the one whose slice of the class holds the unit's middle row."""
+    """The site of each unit: the one whose slice of the class holds the unit's middle row."""
     if len(sizes) == 0:
         return np.empty(0, np.int64)
     middles = (np.cumsum(sizes) - sizes / 2) / sizes.sum()
@@ -170,9 +168,9 @@ def shares_of(units: Units, home: NDArray[np.int64], clients: int) -> tuple[Shar
 def topped_up(
     home: NDArray[np.int64], size: NDArray[np.int64], clients: int, minimum: int, rng: np.random.Generator
 ) -> NDArray[np.int64]:
-    """Move units from the client with most rows until nobody is below the minimum.
+    """Move units from the site with most rows until nobody is below the minimum.
 
-    A client never gives what would bring it below the minimum itself, so every move makes progress.
+    A site never gives what would bring it below the minimum itself, so every move makes progress.
     """
     home = home.copy()
     while True:
@@ -184,8 +182,8 @@ def topped_up(
         spare = np.flatnonzero((rows[home] - size >= minimum) & (count[home] > MINIMUM_UNITS))
         if len(spare) == 0:
             raise BadInput(
-                f"The segments cannot be divided among {clients} clients with at least {minimum} rows each. "
-                "Ask for fewer clients."
+                f"The segments cannot be divided among {clients} sites with at least {minimum} rows each. "
+                "Ask for fewer sites."
             )
         richest = home[spare[np.argmax(rows[home[spare]])]]
         home[rng.choice(spare[home[spare] == richest])] = np.argmax(short)

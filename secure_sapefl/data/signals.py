@@ -2,7 +2,7 @@
 
 Every number is a fixed formula of one window, so nothing is learned from other rows. Spreads and energies enter as
 logarithms: they run over several orders of magnitude between lying down and running down a stair, and a network
-trained at one rate for all clients wants inputs near 1.
+trained at one rate for all sites wants inputs near 1.
 """
 
 from typing import Final

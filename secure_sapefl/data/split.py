@@ -1,4 +1,4 @@
-"""Training and test rows inside one client: 80/20, whole segments; stratified by class, or by coins where records must
+"""Training and test rows inside one site: 80/20, whole segments; stratified by class, or by coins where records must
 stay private."""
 
 from typing import Final
@@ -16,11 +16,11 @@ Indices = NDArray[np.int64]
 
 
 def split_rows(table: Table, units: Units, rows: Indices, rng: np.random.Generator) -> tuple[Indices, Indices]:
-    """Divide a client's rows; a split that came with the data is used as given.
+    """Divide a site's rows; a split that came with the data is used as given.
 
     Each class gives a fifth of its rows to the test side, as near as whole units allow; what rounding leaves over is
-    carried to the next class, so the client as a whole is near a fifth too. A class with a single unit stays in
-    training. A client made of such classes only gives one of them to the test side, for nothing is tested otherwise.
+    carried to the next class, so the site as a whole is near a fifth too. A class with a single unit stays in
+    training. A site made of such classes only gives one of them to the test side, for nothing is tested otherwise.
     """
     if table.split is not None:
         return rows[table.split[rows] == 0], rows[table.split[rows] == 1]
@@ -31,9 +31,9 @@ def split_rows(table: Table, units: Units, rows: Indices, rng: np.random.Generat
 
 
 def split_by_coins(table: Table, units: Units, rows: Indices, coins: Coins, site: int) -> tuple[Indices, Indices]:
-    """Divide a client's rows in a private study: each of its units goes to the test side by a coin of its own.
+    """Divide a site's rows in a private study: each of its units goes to the test side by a coin of its own.
 
-    ``coins`` are those of the client's units, ascending. Neither side has a minimum: a count is about other records.
+    ``coins`` are those of the site's units, ascending. Neither side has a minimum: a count is about other records.
     """
     if table.split is not None:
         return rows[table.split[rows] == 0], rows[table.split[rows] == 1]

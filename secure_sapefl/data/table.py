@@ -16,10 +16,10 @@ Array = NDArray[Any]
 class Table:
     """Rows in file order.
 
-    ``group`` names the natural client of a row. ``segment`` joins rows that overlap in time: they share a label and
-    are never divided, neither between clients nor between train and test. ``split`` (0 train, 1 test) is used as
+    ``group`` names the natural site of a row. ``segment`` joins rows that overlap in time: they share a label and
+    are never divided, neither between sites nor between train and test. ``split`` (0 train, 1 test) is used as
     given. A table has segments or a given split, not both. ``learn`` makes the preparation from the training rows of
-    all clients together; without it, ``prepare`` is given each client's rows alone.
+    all sites together; without it, ``prepare`` is given each site's rows alone.
     """
 
     X: Array  # [n, *raw shape], any numeric type; ``prepare`` turns it into float32

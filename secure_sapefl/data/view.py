@@ -1,4 +1,4 @@
-"""How a client sees the world: what it calls the classes, and which way up its images are."""
+"""How a site sees the world: what it calls the classes, and which way up its images are."""
 
 from dataclasses import dataclass
 from math import factorial
@@ -14,7 +14,7 @@ from secure_sapefl.errors import BadInput
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class View:
-    """Applied to all rows of a client, training and test alike."""
+    """Applied to all rows of a site, training and test alike."""
 
     labels: NDArray[np.int64] | None = None  # what the table calls k is labels[k] here; None: the same
     quarter_turns: int = 0  # of images, counter-clockwise

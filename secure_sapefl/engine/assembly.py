@@ -136,7 +136,7 @@ def data_options_of(config: Config) -> dict[str, Any]:
 
 
 def federation_of(config: Config, progress: Progress = no_progress, change: Change = as_it_is) -> Federation:
-    """The clients a configuration asks for; ``progress`` hears of a download, should one be needed."""
+    """The sites a configuration asks for; ``progress`` hears of a download, should one be needed."""
     return build_federation(
         config.dataset,
         clients=config.clients,

@@ -98,7 +98,7 @@ def _spread(value: Mapping[str, Any]) -> Spread:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Result:
-    facts: Mapping[str, Any]  # method, dataset, clients, ... as they stand in the summary
+    facts: Mapping[str, Any]  # method, dataset, sites, ... as they stand in the summary
     parameters: int
     rounds: tuple[RoundRecord, ...]
     similarity_matrix: list[list[float | None]] = field(default_factory=list)

@@ -115,7 +115,7 @@ def _train_seconds(trainer: Trainer, setting: Setting) -> float:
 
 
 def phases(tell: Tell, setting: Setting = PAPER) -> Iterator[PhaseRow]:
-    """A later round of SAPE-FL in the paper's setting (100 clients, r = 0.7), encrypted and not."""
+    """A later round of SAPE-FL in the paper's setting (100 sites, r = 0.7), encrypted and not."""
     federation = _federation(setting)
     protections: tuple[ProtectionName, ...] = ("plaintext", "ckks")
     for protection in protections:
@@ -128,7 +128,7 @@ def phases(tell: Tell, setting: Setting = PAPER) -> Iterator[PhaseRow]:
 
 
 def scaling(tell: Tell, peers: int = 10) -> Iterator[ScalingRow]:
-    """More clients, the same number of peers each: the cost of a round grows with clients times peers."""
+    """More sites, the same number of peers each: the cost of a round grows with sites times peers."""
     for clients in (50, 100, 200, 400):
         tell(f"three rounds of SAPE-FL, {clients} sites with {peers} peers each, {SMALL.name}")
         config = Config(method="sapefl", rounds=3, protection="plaintext", peers_per_client=peers)

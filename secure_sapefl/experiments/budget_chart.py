@@ -33,7 +33,7 @@ def chart(curves: Curves) -> Chart:
     return Chart(
         name="budget",
         title=f"What privacy costs, {request.task.label}",
-        caption=f"Mean over clients and seeds; shaded, bars at ∞: deviation over seeds. δ = {request.delta:g}.",
+        caption=f"Mean over sites and seeds; shaded, bars at ∞: deviation over seeds. δ = {request.delta:g}.",
         alt=f"Accuracy and AUC from ε {name_of(request.epsilons[0])} to {name_of(request.epsilons[-1])}: "
         f"accuracy of {', '.join(ends)}.",
         draw=draw,

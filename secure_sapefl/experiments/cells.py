@@ -37,7 +37,7 @@ class Cell:
 
     config: Config
     data_digest: str | None = None  # of the data file and its ranges, where there are any
-    division_seed: int | None = None  # divides the rows by this seed and not the run's, to train the same clients anew
+    division_seed: int | None = None  # divides the rows by this seed and not the run's, to train the same sites anew
     judged_on: JudgedOn = "test"
 
     @cached_property
@@ -62,16 +62,16 @@ class Cell:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CellResult:
-    """Per-client numbers in 0..1 after the last round (NaN where undefined), and accuracy after every round."""
+    """Per-site numbers in 0..1 after the last round (NaN where undefined), and accuracy after every round."""
 
     accuracy: tuple[float, ...]
     auc: tuple[float, ...]
-    trajectory: tuple[tuple[float, ...], ...]  # [round][client]
+    trajectory: tuple[tuple[float, ...], ...]  # [round][site]
     client_names: tuple[str, ...]
     source: str
     partition: str
     seconds: float
-    test_rows: tuple[int, ...] = ()  # of each client; cells of before 0.2.0 did not say
+    test_rows: tuple[int, ...] = ()  # of each site; cells of before 0.2.0 did not say
 
     @classmethod
     def from_result(cls, result: Result, test_rows: tuple[int, ...] = ()) -> "CellResult":

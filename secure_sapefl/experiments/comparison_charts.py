@@ -13,9 +13,9 @@ from secure_sapefl.report.charts.drawing import Chart
 
 def charts(comparison: Comparison) -> list[Chart]:
     several = comparison.request.setting.seeds > 1
-    bars = "standard deviation over seeds" if several else "standard error over clients (one seed)"
+    bars = "standard deviation over seeds" if several else "standard error over sites (one seed)"
     return [
-        dot_plot(f"comparison-{metric}", f"Mean {TITLES[metric]} over clients", _panels(comparison, metric), bars)
+        dot_plot(f"comparison-{metric}", f"Mean {TITLES[metric]} over sites", _panels(comparison, metric), bars)
         for metric in METRICS
     ]
 

@@ -123,6 +123,6 @@ def _notes(request: Request) -> tuple[str, ...]:
     seeds = request.setting.seeds
     spread = "± is the standard deviation over seeds" if seeds > 1 else "one seed: no standard deviation"
     return (
-        f"Mean over clients, unweighted, after the last round; {spread}.",
+        f"Mean over sites, unweighted, after the last round; {spread}.",
         f"More than noise: p < {LEVEL} by {TEST}. Pairs of one seed share a run, so p is a little too small.",
     )

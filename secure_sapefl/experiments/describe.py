@@ -16,7 +16,7 @@ def described(setting: Setting, varied: str = "") -> tuple[str, ...]:
     skew = [] if varied == "kappa" else [f"κ = {base.kappa:g} where rows are divided by a Dirichlet distribution"]
     training = f"{base.local_epochs} local epochs, batches of {base.batch_size}, learning rate {base.lr:g}"
     return (
-        f"{base.rounds} rounds, {base.participation:.0%} of the clients in each, {named}",
+        f"{base.rounds} rounds, {base.participation:.0%} of the sites in each, {named}",
         f"{training}, the {base.model} model",
         *skew,
         *_privacy(base),
@@ -37,4 +37,4 @@ def sources(tasks: Sequence[Task], results: Mapping[Pair, Sequence[CellResult]])
 def _source(task: Task, result: CellResult) -> str:
     clusters = {name.rpartition("-cluster-")[2] for name in result.client_names}
     division = f", {len(clusters)} clusters" if result.partition == "clustered" else ""
-    return f"{task.label}: {result.source}; {len(result.accuracy)} clients, {result.partition} partition{division}"
+    return f"{task.label}: {result.source}; {len(result.accuracy)} sites, {result.partition} partition{division}"

@@ -15,7 +15,7 @@ Metric = Literal["accuracy", "auc"]
 Ablation = Literal["influence", "kappa", "threshold"]
 
 PROTOCOL: Final = (
-    "The paper: 100 clients, 70 % of them a round, Dirichlet 0.3, 200 rounds (threshold: 100), 5 seeds; it states "
+    "The paper: 100 sites, 70 % of them a round, Dirichlet 0.3, 200 rounds (threshold: 100), 5 seeds; it states "
     "neither epochs, batch size, learning rate nor the settings of the other methods. Its numbers are context, not "
     "targets."
 )

@@ -40,7 +40,7 @@ def dot_plot(name: str, title: str, panels: Mapping[str, Mapping[str, Estimate]]
     return Chart(
         name=name,
         title=title,
-        caption=f"Mean over clients and seeds; bars: {bars}.",
+        caption=f"Mean over sites and seeds; bars: {bars}.",
         alt=f"Dot plot of {len(panels)} datasets. Best method: {best}.",
         draw=draw_on,
         width=1.9 + 2.3 * columns,
@@ -85,7 +85,7 @@ def value_lines(
     return Chart(
         name=name,
         title=title,
-        caption="Mean over clients and seeds; bars: standard deviation over seeds.",
+        caption="Mean over sites and seeds; bars: standard deviation over seeds.",
         alt=f"{title}: one panel for each of {', '.join(panels)}.",
         draw=draw_on,
         width=0.6 + 2.8 * columns,
@@ -100,40 +100,40 @@ def _line(axes: Axes, label: str, points: Mapping[float, Estimate], place: int) 
     axes.errorbar(list(points), means, yerr=errors, label=label, capsize=2.5, lw=1.5, ms=4.5, **style)  # type: ignore[arg-type]
 
 
-def trajectories(name: str, title: str, clients: Mapping[str, Floats]) -> Chart:
-    """Accuracy of some clients over rounds, [seed, round] each: the mean over seeds and one standard deviation."""
+def trajectories(name: str, title: str, sites: Mapping[str, Floats]) -> Chart:
+    """Accuracy of some sites over rounds, [seed, round] each: the mean over seeds and one standard deviation."""
 
     def draw_on(figure: Figure) -> None:
         axes = figure.subplots()
-        for place, (client, values) in enumerate(clients.items()):
-            _band(axes, client, 100 * values, place)
+        for place, (site, values) in enumerate(sites.items()):
+            _band(axes, site, 100 * values, place)
         axes.set_xlabel("round")
         axes.set_ylabel("accuracy, %")
         axes.xaxis.set_major_locator(MaxNLocator(integer=True))
-        figure.legend(loc="outside lower center", ncols=min(5, len(clients)))
+        figure.legend(loc="outside lower center", ncols=min(5, len(sites)))
 
-    ends = ", ".join(f"{client} {100 * values[:, -1].mean():.0f} %" for client, values in clients.items())
+    ends = ", ".join(f"{site} {100 * values[:, -1].mean():.0f} %" for site, values in sites.items())
     return Chart(
         name=name,
         title=title,
         caption="Mean over seeds; shaded: one standard deviation.",
-        alt=f"Accuracy over rounds of {len(clients)} clients, ending at {ends}.",
+        alt=f"Accuracy over rounds of {len(sites)} sites, ending at {ends}.",
         draw=draw_on,
         width=6.6,
         height=3.8,
     )
 
 
-def _band(axes: Axes, client: str, values: Floats, place: int) -> None:
+def _band(axes: Axes, site: str, values: Floats, place: int) -> None:
     rounds, mean, std = np.arange(1, values.shape[1] + 1), values.mean(0), values.std(0)
     colour = SERIES[place % len(SERIES)]
-    axes.plot(rounds, mean, color=colour, ls=DASHES[place % len(DASHES)], lw=1.6, label=client)
+    axes.plot(rounds, mean, color=colour, ls=DASHES[place % len(DASHES)], lw=1.6, label=site)
     low, high = np.clip((mean - std, mean + std), 0, 100)
     axes.fill_between(rounds, low, high, color=colour, alpha=0.15, lw=0)
 
 
 def gain_bars(name: str, title: str, places: Sequence[str], gains: Mapping[str, Sequence[Estimate]]) -> Chart:
-    """Groups of bars: what each method adds at the weakest client, the next one, and so on."""
+    """Groups of bars: what each method adds at the weakest site, the next one, and so on."""
     width = 0.8 / len(gains)
 
     def draw_on(figure: Figure) -> None:
@@ -146,7 +146,7 @@ def gain_bars(name: str, title: str, places: Sequence[str], gains: Mapping[str, 
             axes.bar(at, heights, width * 0.92, yerr=errors, color=SERIES[series], label=method, error_kw=whiskers)
         axes.axhline(0, color=INK, lw=0.8)
         axes.set_xticks(range(len(places)), places)
-        axes.set_xlabel("clients, the weakest first")
+        axes.set_xlabel("sites, the weakest first")
         axes.grid(axis="x", visible=False)
         axes.set_ylabel("gain over Local-only, points")
         axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:+g}" if value else "0"))
@@ -157,7 +157,7 @@ def gain_bars(name: str, title: str, places: Sequence[str], gains: Mapping[str, 
         name=name,
         title=title,
         caption="Bars: mean over seeds, with the standard deviation over seeds.",
-        alt=f"Bar chart of accuracy gains in points at the weakest clients; on average {means}.",
+        alt=f"Bar chart of accuracy gains in points at the weakest sites; on average {means}.",
         draw=draw_on,
         width=6.2,
         height=3.6,

@@ -1,9 +1,9 @@
-"""Is a difference more than noise? Pure functions of per-client numbers.
+"""Is a difference more than noise? Pure functions of per-site numbers.
 
-Two methods are compared on pairs: the same client, the same rows, the same seed. The test is Wilcoxon's signed-rank
-test (Wilcoxon 1945); a pair without a difference counts half for either side, which is the cautious way, for clients
+Two methods are compared on pairs: the same site, the same rows, the same seed. The test is Wilcoxon's signed-rank
+test (Wilcoxon 1945); a pair without a difference counts half for either side, which is the cautious way, for sites
 that two methods serve equally well speak against a difference. Each method of a dataset is held against the best
-other one, and the p-values of a dataset are corrected by Holm (1979). Clients of one run share a global model, so pairs
+other one, and the p-values of a dataset are corrected by Holm (1979). Sites of one run share a global model, so pairs
 are not quite independent and p-values are a little too small: read them as a filter for noise, not as proof.
 """
 
@@ -17,11 +17,11 @@ from scipy.stats import rankdata, wilcoxon
 
 LEVEL: Final = 0.05
 TEST: Final = (
-    "Wilcoxon signed-rank over client × seed pairs (a tie counts half for either side), Holm-corrected within a dataset"
+    "Wilcoxon signed-rank over site × seed pairs (a tie counts half for either side), Holm-corrected within a dataset"
 )
 
 Floats = NDArray[np.float64]
-PerSeed = Sequence[Sequence[float]]  # one value a client, for each seed; NaN where a client has none
+PerSeed = Sequence[Sequence[float]]  # one value a site, for each seed; NaN where a site has none
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ class Estimate:
 
     @classmethod
     def over_seeds(cls, per_seed: PerSeed) -> "Estimate":
-        """Of the unweighted mean over clients of each seed."""
+        """Of the unweighted mean over sites of each seed."""
         means = np.array([mean_of_defined(clients) for clients in per_seed])
         return cls(float(means.mean()), float(means.std(ddof=1)) if len(means) > 1 else None)
 
@@ -60,7 +60,7 @@ class Placement:
 
 
 def placements(scores: Mapping[str, PerSeed]) -> dict[str, Placement]:
-    """Every method's place among those that ran on the same clients and seeds."""
+    """Every method's place among those that ran on the same sites and seeds."""
     estimates = {name: Estimate.over_seeds(per_seed) for name, per_seed in scores.items()}
     places = ranks([estimate.mean for estimate in estimates.values()])
     duels = _duels(scores, estimates)
@@ -94,7 +94,7 @@ def holm(p_values: Sequence[float]) -> list[float]:
 
 
 def mean_of_defined(values: Sequence[float]) -> float:
-    """NaN where no client has the number."""
+    """NaN where no site has the number."""
     defined = np.asarray(values, dtype=np.float64)
     defined = defined[~np.isnan(defined)]
     return float(defined.mean()) if len(defined) else float("nan")

@@ -1,6 +1,6 @@
 """Choosing each method's learning rate and main option on validation rows, with one seed and the same effort for all.
 
-Validation rows are a fifth of each client's training rows. Test rows of the tuning seed are never looked at; where the
+Validation rows are a fifth of each site's training rows. Test rows of the tuning seed are never looked at; where the
 seed only divides a fixed dataset, rows judged here may be test rows under another seed, for every method alike.
 """
 

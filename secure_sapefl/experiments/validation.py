@@ -17,7 +17,7 @@ VALIDATION_SHARE: Final = 0.2
 
 
 def with_validation_rows(federation: Federation, seed: int) -> Federation:
-    """A fifth of every client's training rows, stratified by class, become what it is judged on; test rows are gone."""
+    """A fifth of every site's training rows, stratified by class, become what it is judged on; test rows are gone."""
     seeds = np.random.SeedSequence(seed).spawn(len(federation.clients))
     rngs = map(np.random.default_rng, seeds)
     clients = tuple(_validated(client, rng) for client, rng in zip(federation.clients, rngs, strict=True))
@@ -26,7 +26,7 @@ def with_validation_rows(federation: Federation, seed: int) -> Federation:
 
 def _validated(client: ClientData, rng: np.random.Generator) -> ClientData:
     if len(client.train) < 2:
-        raise BadInput(f"Client {client.name!r} has a single training row, nothing to tune on. Compare without --tune.")
+        raise BadInput(f"Site {client.name!r} has a single training row, nothing to tune on. Compare without --tune.")
     held_out = _stretches(client.train.y, rng)
     return replace(client, train=_rows(client.train, ~held_out), test=_rows(client.train, held_out))
 
@@ -35,7 +35,7 @@ def _stretches(y: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.boo
     """A mask over about a fifth of the rows of each class, at least one row and never the whole of a class.
 
     What rounding leaves over is carried to the next class. Where rounding leaves nothing at all, the commonest class
-    gives a row; only a client with one row of each class loses a class that way.
+    gives a row; only a site with one row of each class loses a class that way.
     """
     taken = np.zeros(len(y), dtype=np.bool_)
     carried = 0.0

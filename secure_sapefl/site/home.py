@@ -141,7 +141,7 @@ class SiteHome:
         key = CohortKey.from_secret(read_key(path, Kind.COHORT_KEY, passphrase=passphrase).body.reveal())
         if key.params != params:
             raise HomeRejected(
-                f"The cohort key of {study.name!r} is planned for {key.params.max_clients} clients and values up to "
+                f"The cohort key of {study.name!r} is planned for {key.params.max_clients} sites and values up to "
                 f"{key.params.max_abs_value:g}, the study for {params.max_clients} and {params.max_abs_value:g}. "
                 "Custodian and coordinator must agree: make one of them anew."
             )

@@ -28,7 +28,7 @@ def facts(terms: StudyTerms) -> dict[str, str]:
         "scores": "hidden: each site weighs its own update"
         if study.scores == "hidden"
         else "open: the server reads them, and weighs with them",
-        "encryption": f"CKKS for {params.max_clients} clients, values up to {params.max_abs_value:g}, exact to "
+        "encryption": f"CKKS for {params.max_clients} sites, values up to {params.max_abs_value:g}, exact to "
         f"2^-{params.grid_bits}, {params.security_bits} bits",
         "privacy": "no differential privacy"
         if privacy is None

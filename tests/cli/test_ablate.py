@@ -28,7 +28,7 @@ SHORT = ("--rounds", "1", "--seeds", "1", "--local-epochs", "1", "--jobs", "1", 
 
 def test_kappa_invents_sites_and_says_so(cli: Cli, hospitals: Path) -> None:
     command = ("ablate", "kappa", "--dataset", str(hospitals), *COLUMNS, *SHORT, "--clients", "2", "--format", "json")
-    assert "2 clients, dirichlet partition" in cli(*command).out
+    assert "2 sites, dirichlet partition" in cli(*command).out
     refused = cli(*command, "--partition", "natural")
     assert refused.code == 2
     assert "Leave --partition out" in refused.err

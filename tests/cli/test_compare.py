@@ -73,9 +73,9 @@ def test_the_groups_of_an_npz_are_the_sites_unless_others_are_asked_for(cli: Cli
     np.savez("mine.npz", X=rng.normal(size=(90, 4)), y=np.arange(90) % 3, group=np.repeat(np.arange(3), 30))
     answer = cli("compare", "--dataset", "mine.npz,mine.npz@iid", "--methods", "local", *SHORT, "--format", "json")
     assert answer.code == 2  # 20 sites are too many for 90 rows, and are invented only where somebody asks for it
-    assert "Ask for at most 9 clients" in answer.err
+    assert "Ask for at most 9 sites" in answer.err
     answer = cli("compare", "--dataset", "mine.npz", "--methods", "local", *SHORT, "--format", "json")
-    assert "mine.npz: mine.npz, 90 rows; 3 clients, natural partition" in json.loads(answer.out)["setting"]
+    assert "mine.npz: mine.npz, 90 rows; 3 sites, natural partition" in json.loads(answer.out)["setting"]
 
 
 def test_the_paper_s_eight_are_divided_as_in_the_paper() -> None:

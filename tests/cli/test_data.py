@@ -57,7 +57,7 @@ def test_check_prints_clients_and_draws_them(tmp_path):
     result = run("check", "synthetic", "--clients", 6, "--seed", 3, "--out", picture)
     assert result.exit_code == 0
     assert "client-5" in result.stdout
-    assert "6 clients, 10 classes, shape (20,)" in result.stdout
+    assert "6 sites, 10 classes, shape (20,)" in result.stdout
     assert picture.read_bytes().startswith(b"\x89PNG")
 
 
@@ -75,8 +75,8 @@ def test_check_reads_a_csv_and_tells_of_undefined_auc(tmp_path):
     path = tmp_path / "patients.csv"
     path.write_text("\n".join(["age,hospital,outcome", *rows]))
     result = run("check", path, "--label", "outcome", "--group", "hospital")
-    assert "natural partition, 2 clients" in result.stdout
-    assert "1 clients have a single class among their test rows: their AUC is undefined" in result.stdout
+    assert "natural partition, 2 sites" in result.stdout
+    assert "1 sites have a single class among their test rows: their AUC is undefined" in result.stdout
 
 
 @pytest.mark.parametrize(
@@ -84,7 +84,7 @@ def test_check_reads_a_csv_and_tells_of_undefined_auc(tmp_path):
     [
         (["check", "hart"], UnknownName, "Did you mean 'heart'"),
         (["check", "synthetic", "--kappa", "0"], BadInput, "kappa is 0"),
-        (["check", "synthetic", "--clients", "5000"], BadInput, "at most 1000 clients"),
+        (["check", "synthetic", "--clients", "5000"], BadInput, "at most 1000 sites"),
         (["check", "synthetic", "--option", "rows"], BadInput, "KEY=VALUE"),
         (["check", "nowhere.npz"], BadInput, "no file nowhere.npz"),
         (["check", "synthetic", "--out", "/nowhere/at/all.png"], OutputFailed, "cannot be written"),

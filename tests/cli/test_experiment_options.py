@@ -34,7 +34,7 @@ BAD = {
     "seeds": (("compare", "--seeds", "0"), "--seeds is 0"),
     "rows": (("compare", "--rows", "0"), "rows"),
     "rounds": (("compare", "--rounds", "0"), "rounds"),
-    "clients": (("compare", "--clients", "5000"), "Ask for at most 1000 clients"),
+    "clients": (("compare", "--clients", "5000"), "Ask for at most 1000 sites"),
     "partition": (("compare", "--partition", "dirichlt"), "partition"),
     "natural": (("compare", "--dataset", "synthetic@natural"), "no groups"),
     "model": (("compare", "--model", "huge"), "model"),
@@ -93,7 +93,7 @@ READERS = {
 def test_a_csv_is_read_and_its_hospitals_are_the_sites(cli: Cli, hospitals: Path, command: tuple[str, ...]) -> None:
     answer = cli(*command, "--dataset", str(hospitals), *COLUMNS, *SHORT, "--format", "json")
     assert answer.code == 0, answer.err
-    assert "patients.csv: patients.csv, 90 rows; 3 clients, natural partition" in json.loads(answer.out)["setting"]
+    assert "patients.csv: patients.csv, 90 rows; 3 sites, natural partition" in json.loads(answer.out)["setting"]
 
 
 SITES = ("--clients", "2", "--partition", "iid", "--local-epochs", "1", "--participation", "1")

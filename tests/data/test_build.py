@@ -60,7 +60,7 @@ def test_a_part_of_the_rows_is_a_part_and_says_so():
         ({"kappa": float("inf")}, "kappa is inf"),
         ({"kappa": 1e307}, r"kappa is 1e\+307"),
         ({"clients": 0}, "clients is 0"),
-        ({"clients": 1001}, "at most 1000 clients"),
+        ({"clients": 1001}, "at most 1000 sites"),
         ({"seed": -1}, "seed is -1"),
         ({"partition": "natural"}, "no groups"),
         ({"partition": "dirichlett"}, "Did you mean 'dirichlet'"),

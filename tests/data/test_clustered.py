@@ -70,5 +70,5 @@ def test_turned_images_are_what_a_model_can_read(tmp_path: object) -> None:
 
 @pytest.mark.parametrize("clusters", [0, 11])
 def test_a_number_of_clusters_that_clients_cannot_form(clusters: int) -> None:
-    with pytest.raises(BadInput, match=f"10 clients cannot form {clusters} clusters"):
+    with pytest.raises(BadInput, match=f"10 sites cannot form {clusters} clusters"):
         synthetic("clustered", clusters=clusters)

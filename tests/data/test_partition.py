@@ -113,13 +113,13 @@ def test_made_up_clients_default_to_twenty(make_table):
 
 
 def test_more_clients_than_rows_is_refused_with_the_most_that_fit(make_table):
-    with pytest.raises(BadInput, match=r"5 clients .* need 50, the data has 40. Ask for at most 4 clients"):
+    with pytest.raises(BadInput, match=r"5 sites .* need 50, the data has 40. Ask for at most 4 sites"):
         dirichlet(make_table([0, 1] * 20), request(5), rng())
 
 
 def test_segments_too_few_for_the_clients_are_refused(make_table):
     table = make_table([0] * 60 + [1] * 60, segment=np.repeat(np.arange(4), 30))
-    with pytest.raises(BadInput, match="segments cannot be divided among 3 clients"):
+    with pytest.raises(BadInput, match="segments cannot be divided among 3 sites"):
         iid(table, request(3), rng())
 
 
@@ -152,7 +152,7 @@ def test_fewer_clients_than_groups_is_a_seeded_choice_of_groups(make_table):
 
 def test_more_clients_than_groups_is_refused(make_table):
     table = make_table([0, 1] * 2, group=np.array([0, 0, 1, 1]), group_names=("a", "b"))
-    with pytest.raises(BadInput, match="3 clients asked for, the data has 2 groups"):
+    with pytest.raises(BadInput, match="3 sites asked for, the data has 2 groups"):
         natural(table, request(3), rng())
 
 

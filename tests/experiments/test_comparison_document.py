@@ -60,7 +60,7 @@ def comparison(tiny: Callable[..., Setting], result: Callable[..., CellResult]) 
 def test_a_comparison_as_markdown(comparison: Comparison) -> None:
     text = document(comparison).to_markdown()
     assert COMPARISON in text
-    assert "- 2 rounds, 100% of the clients in each, seeds 0 to 1\n" in text
+    assert "- 2 rounds, 100% of the sites in each, seeds 0 to 1\n" in text
     assert "plaintext: for research speed" in text
     assert "Wilcoxon signed-rank" in text
 

@@ -11,7 +11,7 @@ from secure_sapefl.experiments.setting import Setting, Task
 
 def test_a_setting_by_hand(tiny: Callable[..., Setting]) -> None:
     first, second, skew, protection = described(tiny(seeds=3, seed=4, lr=0.05))
-    assert first == "2 rounds, 100% of the clients in each, seeds 4 to 6"
+    assert first == "2 rounds, 100% of the sites in each, seeds 4 to 6"
     assert second == "1 local epochs, batches of 16, learning rate 0.05, the small model"
     assert skew.startswith("κ = 0.3")
     assert protection.startswith("plaintext: for research speed")
@@ -34,6 +34,6 @@ def test_which_rows_in_how_many_hands(result: Callable[..., CellResult]) -> None
         ("mnist (clustered)", "fedavg"): (result(0.1, 0.2, 0.3, partition="clustered", client_names=names),),
     }
     assert sources(tasks, results) == (
-        "har: har.npz, 10 rows; 2 clients, iid partition",
-        "mnist (clustered): made up; 3 clients, clustered partition, 2 clusters",
+        "har: har.npz, 10 rows; 2 sites, iid partition",
+        "mnist (clustered): made up; 3 sites, clustered partition, 2 clusters",
     )

@@ -6,7 +6,7 @@ import pytest
 
 from secure_sapefl.experiments import runner as runner_module
 from secure_sapefl.experiments.cells import Cell, CellResult
-from secure_sapefl.experiments.figures import client_trajectories, weak_clients
+from secure_sapefl.experiments.figures import site_trajectories, weak_sites
 from secure_sapefl.experiments.runner import Runner
 from secure_sapefl.experiments.setting import Setting, Task
 
@@ -36,7 +36,7 @@ def test_the_weakest_quarter_is_chosen_by_local_models_of_fifteen_epochs(
         "sapefl": (0.9, 0.6, 0.9, 0.9, 0.9, 0.9, 0.9, 0.9),
     }
     seen = answer_with(monkeypatch, lambda cell: result(*accuracies[cell.config.method]))
-    document, chart = weak_clients(tiny(clients=8), SYNTHETIC, runner)
+    document, chart = weak_sites(tiny(clients=8), SYNTHETIC, runner)
     assert [(r["client"], r["place"], r["gain_fedavg"], r["gain_sapefl"]) for r in document.records] == [
         ("c1", 1, 0.2, 0.3),
         ("c3", 2, 0.0, 0.4),
@@ -58,7 +58,7 @@ def test_trajectories_show_five_clients_that_are_the_same_under_every_seed(
         return result(*lines[-1], trajectory=lines)
 
     seen = answer_with(monkeypatch, grows)
-    document, chart = client_trajectories(tiny(seeds=2, clients=8), SYNTHETIC, runner)
+    document, chart = site_trajectories(tiny(seeds=2, clients=8), SYNTHETIC, runner)
     assert [(cell.config.seed, cell.division_seed) for cell in seen] == [(0, 0), (1, 0)]
     clients = document.to_json()["clients"]
     assert len(clients) == 5
@@ -70,6 +70,6 @@ def test_trajectories_show_five_clients_that_are_the_same_under_every_seed(
 
 
 def test_a_small_figure_for_real(tiny: Callable[..., Setting], runner: Runner) -> None:
-    document, _ = client_trajectories(tiny(), SYNTHETIC, runner)
+    document, _ = site_trajectories(tiny(), SYNTHETIC, runner)
     assert [record["round"] for record in document.records] == [1, 2, 1, 2]
     assert all(0 <= record["mean"] <= 1 for record in document.records)

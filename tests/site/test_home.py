@@ -121,7 +121,7 @@ def test_a_key_for_other_parameters_is_not_used(
         home.cohort_key(study, PARAMS)
     record = cohort(params=Parameters.exact(max_clients=9))
     home.take_cohort_key(sealed(record), str(record.about["fingerprint"]))
-    with pytest.raises(HomeRejected, match=r"planned for 9 clients.*the study for 3"):
+    with pytest.raises(HomeRejected, match=r"planned for 9 sites.*the study for 3"):
         home.cohort_key(study, PARAMS)
 
 

@@ -5,7 +5,7 @@ a piece of a training window. Neighbouring windows still come from the same walk
 never seen before. A window is "standing" when at least half of it is.
 
 All standing samples (571) lie between rows 20,923 and 21,951: with windows of one second 57 of 3,199 are standing.
-A Dirichlet partition gives them to few clients, most clients hold walking alone, and their AUC is undefined. Read
+A Dirichlet partition gives them to few sites, most sites hold walking alone, and their AUC is undefined. Read
 the AUC of the others beside how many they are; accuracy says next to nothing here.
 """
 

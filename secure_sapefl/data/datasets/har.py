@@ -71,7 +71,7 @@ def _fetch(fetcher: Fetcher) -> Layout:
 
 SPEC = DatasetSpec(
     name="har",
-    task="six activities from a phone's accelerometer and gyroscope; 30 people are the natural clients",
+    task="six activities from a phone's accelerometer and gyroscope; 30 people are the natural sites",
     classes="6",
     rows=10_299,
     licence="CC BY 4.0 at UCI; the dataset's README asks for citation and forbids commercial use",

@@ -1,10 +1,10 @@
-"""UCI Heart Disease: 920 patients of four hospitals, one client each, with what each hospital did not record.
+"""UCI Heart Disease: 920 patients of four hospitals, one site each, with what each hospital did not record.
 
 Switzerland wrote cholesterol 0 for every patient, VA Long Beach for 49, and one blood pressure there is 0: these
 mean "not recorded" like the "?" of the original files. Outside Cleveland `ca`, `thal` and `slope` are mostly absent.
 
 Option ``standardise``: "site", from each hospital's own training rows; "all", from all training rows together; "auto",
-"site" for hospitals and "all" for made-up clients; or "public", from what a clinician can say without seeing a patient.
+"site" for hospitals and "all" for made-up sites; or "public", from what a clinician can say without seeing a patient.
 Ranges are physiological: adults; resting pressure from shock (80 mmHg) to emergency (200);
 cholesterol to the far end of familial hypercholesterolaemia; heart rates up to the rule "220 less the age"; ST changes
 beyond -3 or 7 mm are not seen in exercise tests. Typical values are those that part normal from abnormal in guidelines
@@ -97,13 +97,13 @@ def _parse(text: str) -> np.ndarray[tuple[int, int], np.dtype[np.float32]]:
 
 SPEC = DatasetSpec(
     name="heart",
-    task="heart disease from 13 clinical attributes; four hospitals are the natural clients",
+    task="heart disease from 13 clinical attributes; four hospitals are the natural sites",
     classes="2",
     rows=920,
     licence="CC BY 4.0 (the donors ask to be named)",
     source="Janosi, Steinbrunn, Pfisterer, Detrano, 'Heart Disease', UCI ML Repository, dataset 45, 1988",
-    preparation="inside each client, from its training rows only: missing values take the lower median, then every "
-    "column gets mean 0 and deviation 1; a column the client never recorded is 0; clipped to ±10. Made-up clients get "
+    preparation="inside each site, from its training rows only: missing values take the lower median, then every "
+    "column gets mean 0 and deviation 1; a column the site never recorded is 0; clipped to ±10. Made-up sites get "
     "one scale, from all their training rows. In a private study, or with standardise=public: scaled by clinical "
     "ranges, missing values typical, nothing learned",
     origin=Stored(key="heart_disease", table=_table, fetch=_fetch, shipped=SHIPPED),

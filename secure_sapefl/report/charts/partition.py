@@ -1,4 +1,4 @@
-"""A picture of who holds what: clients × classes, with each client's rows above."""
+"""A picture of who holds what: sites × classes, with each site's rows above."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,7 +19,7 @@ def draw_partition(federation: Federation, path: Path, *, title: str) -> None:
     """Save the picture as PNG."""
     from matplotlib.figure import Figure
 
-    counts = federation.class_counts().T  # classes down, clients across
+    counts = federation.class_counts().T  # classes down, sites across
     classes, clients = counts.shape
     figure = Figure(figsize=(min(16, 4 + 0.3 * clients), min(14, 3.2 + 0.28 * classes)), layout="constrained")
     above, below = figure.subplots(2, 1, sharex=True, height_ratios=[1, max(1.6, min(5, classes / 5))])
@@ -49,7 +49,7 @@ def _bars(axes: "Axes", federation: Federation) -> None:
 
 
 def _name_axes(axes: "Axes", clients: list[str], classes: list[str]) -> None:
-    axes.set_facecolor("white")  # what a client does not hold
+    axes.set_facecolor("white")  # what a site does not hold
     across, down = _every(len(clients)), _every(len(classes))
     axes.set_xticks(across, [clients[i] for i in across], rotation=60, ha="right", rotation_mode="anchor", fontsize=8)
     axes.set_yticks(down, [classes[i] for i in down], fontsize=8)
