@@ -1,9 +1,9 @@
-"""From raw rows to model inputs, one client at a time.
+"""From raw rows to model inputs, one site at a time.
 
-A preparation sees the client's training rows and test rows and may learn from the training rows only. Those for
-images and signals learn nothing at all: they are fixed formulas, the same at every client. So is `PublicScale`, which
+A preparation sees the site's training rows and test rows and may learn from the training rows only. Those for
+images and signals learn nothing at all: they are fixed formulas, the same at every site. So is `PublicScale`, which
 takes the place of `standardise` where records must stay private: a mean over a site's rows is a message about them.
-`LearnedScale` is learned once, from the training rows of all clients together, where clients are made up.
+`LearnedScale` is learned once, from the training rows of all sites together, where sites are made up.
 
 A preparation can say what it does in numbers that a JSON file can hold, its recipe: whoever uses a model elsewhere has
 to prepare records alike. A recipe's ``formula`` says in NumPy's words what to do with them; arithmetic is in float64,
@@ -40,7 +40,7 @@ def pixels(train: Array, test: Array) -> tuple[Floats, Floats]:
 
 
 def standardise(train: Array, test: Array) -> tuple[Floats, Floats]:
-    """Impute and standardise a table from this client's training rows."""
+    """Impute and standardise a table from this site's training rows."""
     return LearnedScale.from_rows(train)(train, test)
 
 
@@ -99,7 +99,7 @@ class Range:
 
 @dataclass(frozen=True, slots=True)
 class PublicScale:
-    """Scale a table by public ranges: learns nothing, and is the same at every client.
+    """Scale a table by public ranges: learns nothing, and is the same at every site.
 
     A value outside its range is moved to the range's end, a missing one to the typical value, which becomes 0. A width
     of 1 is the deviation of values spread evenly over the range.
@@ -147,7 +147,7 @@ class KnowsItsRecipe(Protocol):
 
 
 def recipe_of(prepare: Prepare, train: Array) -> Recipe:
-    """What ``prepare`` does to the rows of a client whose raw training rows are ``train``."""
+    """What ``prepare`` does to the rows of a site whose raw training rows are ``train``."""
     if prepare is standardise:
         return LearnedScale.from_rows(train).recipe(train)
     if isinstance(prepare, KnowsItsRecipe):
