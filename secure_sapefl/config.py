@@ -117,10 +117,13 @@ class Config(Plan):
     Whoever adds a field writes its help here, and nowhere else: options, their help and the table of the docs follow.
     """
 
-    dataset: Name = setting("Data", "synthetic", "A registered name, or a path to an .npz or .csv file.")
+    dataset: Name = setting("Data", "synthetic", "A registered name, or a file: .csv, .tsv, .parquet, .xlsx, .npz.")
     data_dir: Path | None = setting("Data", None, "Folder with .npz files; also $SAPEFL_DATA.")
-    label: str | None = setting("Data", None, "The column of a CSV file that holds the class.")
-    group: str | None = setting("Data", None, "The column of a CSV file that names a row's site.")
+    data_schema: Path | None = setting(
+        "Data", None, "What a table's columns are: a schema.toml (`data schema`), or a study file."
+    )
+    label: str | None = setting("Data", None, "The column of a table that holds the class.")
+    group: str | None = setting("Data", None, "The column of a table that names a row's site.")
     rows: int | None = setting("Data", None, "Use a random part of the data, for quick runs.", ge=1)
     data_options: Options = setting("Data", {}, "KEY=VALUE for the dataset, e.g. flip_y=0.")
     clients: int | None = setting("Federation", None, "Sites, C; by default all natural groups, else 20.", ge=1)

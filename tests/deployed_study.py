@@ -13,6 +13,7 @@ from secure_sapefl.coordinator.coordinator import Coordinator
 from secure_sapefl.coordinator.state import ServerState
 from secure_sapefl.data import ClientData, Federation
 from secure_sapefl.data.federation import Rows
+from secure_sapefl.data.tables.schema import Numeric, TableSchema
 from secure_sapefl.privacy.events import Budget
 from secure_sapefl.privacy.ledger_file import FileStore
 from secure_sapefl.privacy.study import StudyPrivacy
@@ -23,7 +24,6 @@ from secure_sapefl.site.privacy_store import StudyStore
 from secure_sapefl.site.study_site import StudySite
 from secure_sapefl.storage.parts import Parts
 from secure_sapefl.study.file import StudyFile
-from secure_sapefl.study.schema import Numeric, TableSchema
 from secure_sapefl.study.settings import PrivacyTerms
 from secure_sapefl.study.terms import StudyTerms
 

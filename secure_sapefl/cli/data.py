@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from secure_sapefl.cli import data_schema
 from secure_sapefl.cli.interruption import going_on_with, same_command
 from secure_sapefl.cli.options import Format, key_values
 from secure_sapefl.cli.progress import download_progress
@@ -16,7 +17,9 @@ from secure_sapefl.errors import BadInput, SapeflError, UnknownName
 if TYPE_CHECKING:
     from secure_sapefl.data import DatasetSpec, Federation
 
-app = typer.Typer(help="Datasets: list them, check and picture one, fetch one.", no_args_is_help=True)
+app = typer.Typer(help="Datasets: list them, describe, check and picture one, fetch one.", no_args_is_help=True)
+app.command("schema")(data_schema.schema)
+app.command("split")(data_schema.split)
 
 
 class PartitionName(StrEnum):
@@ -47,14 +50,15 @@ def list_datasets(data_dir: DataDir = None, output: Format = "table") -> None:
 
 @app.command()
 def check(
-    dataset: Annotated[str, typer.Argument(metavar="NAME|FILE", help="A registered name, or an .npz or .csv file.")],
+    dataset: Annotated[str, typer.Argument(metavar="NAME|FILE", help="A registered name, or a file.")],
     partition: Annotated[PartitionName | None, typer.Option(help="Default: natural if the data has groups.")] = None,
     clients: Annotated[int | None, typer.Option(help="Default: all groups, or 20.")] = None,
     kappa: Annotated[float, typer.Option(help="Dirichlet concentration; small is skewed.")] = 0.3,
     clusters: Annotated[int, typer.Option(help="Groups of sites that disagree on the labels.")] = 4,
     seed: Annotated[int, typer.Option()] = 0,
-    label: Annotated[str | None, typer.Option(metavar="COLUMN", help="CSV: the label column.")] = None,
-    group: Annotated[str | None, typer.Option(metavar="COLUMN", help="CSV: the column naming a row's site.")] = None,
+    label: Annotated[str | None, typer.Option(metavar="COLUMN", help="Tables: the label column.")] = None,
+    group: Annotated[str | None, typer.Option(metavar="COLUMN", help="Tables: the column naming a row's site.")] = None,
+    data_schema: Annotated[Path | None, typer.Option(help="Tables: a schema.toml, or a study file.")] = None,
     option: Annotated[list[str] | None, typer.Option(metavar="KEY=VALUE", help="A dataset option.")] = None,
     data_dir: DataDir = None,
     out: Annotated[Path | None, typer.Option(metavar="PNG", help="Where to draw sites × classes.")] = None,
@@ -81,6 +85,7 @@ def check(
             label=label,
             group=group,
             progress=progress,
+            schema=data_schema,
         )
     if out is not None:
         from secure_sapefl.report.charts.partition import draw_partition

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 from rich.text import Text
 
-from secure_sapefl.cli import site_start, site_status
+from secure_sapefl.cli import data_schema, site_start, site_status
 from secure_sapefl.cli.keys import Overwrite
 from secure_sapefl.cli.options import Format
 from secure_sapefl.cli.passphrases import PassphraseFile, known_passphrase
@@ -228,6 +228,7 @@ def predict(
 
 app.command("start")(site_start.start)
 app.command("status")(site_status.status)
+app.command("check-data")(data_schema.check_data)
 
 
 def _home(path: Path) -> "SiteHome":

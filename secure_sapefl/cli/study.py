@@ -11,6 +11,7 @@ from secure_sapefl.cli.options import Format, given
 from secure_sapefl.cli.passphrases import PassphraseFile, known_passphrase
 from secure_sapefl.cli.setting_options import takes
 from secure_sapefl.cli.sheets import print_rows, print_table
+from secure_sapefl.errors import BadInput
 from secure_sapefl.study.settings import StudySettings
 
 if TYPE_CHECKING:
@@ -30,6 +31,9 @@ def new(
     site: Annotated[list[Path], typer.Option(help="A site's .pub file; repeat for each, in the order of the roster.")],
     out: Annotated[Path, typer.Option(help="The study file to write.")] = Path("study.toml"),
     draft: Annotated[Path | None, typer.Option("--from", help="A TOML file with any of the study's values.")] = None,
+    schema: Annotated[
+        Path | None, typer.Option(help="A schema.toml (`data schema`), instead of features.", rich_help_panel="Data")
+    ] = None,
     feature: Annotated[
         list[str] | None,
         typer.Option(
@@ -60,7 +64,8 @@ def new(
 
     `secure-sapefl study new --from draft.toml --coordinator coordinator.key --site a.pub --site b.pub`
     """
-    values = settings | given(data=_data(feature, label, klass, scaling))
+    described = _data(feature, label, klass, scaling)
+    values = settings | given(data=described if schema is None else _schema(schema, described))
     identity = _identity(coordinator, passphrase_file)
     study = _new_study(draft, values, identity, site)
     _write(out, study, identity, overwrite)
@@ -151,6 +156,14 @@ def _data(
 
     described = [feature_of(text) for text in features or ()]
     return given(features=described or None, label=label, classes=classes or None, scaling=scaling)
+
+
+def _schema(path: Path, described: dict[str, Any]) -> dict[str, Any]:
+    from secure_sapefl.data.tables.schema import load_schema
+
+    if set(described) - {"scaling"}:
+        raise BadInput(f"{path} says what the data is; leave out --feature, --label and --class, or --schema.")
+    return load_schema(path).model_dump(mode="json", exclude_none=True) | described
 
 
 def _new_study(draft: Path | None, values: dict[str, Any], identity: "SiteIdentity", sites: list[Path]) -> "StudyFile":

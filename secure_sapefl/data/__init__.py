@@ -6,6 +6,7 @@ from secure_sapefl.data.fetch import Progress, no_progress
 from secure_sapefl.data.partition import PARTITIONS
 from secure_sapefl.data.registry import DATASETS, private_options
 from secure_sapefl.data.spec import DatasetSpec
+from secure_sapefl.data.tables.readers import frame_columns
 
 __all__ = [
     "DATASETS",
@@ -16,6 +17,7 @@ __all__ = [
     "Progress",
     "Rows",
     "build_federation",
+    "frame_columns",
     "no_progress",
     "private_options",
 ]

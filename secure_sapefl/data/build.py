@@ -20,6 +20,7 @@ from secure_sapefl.data.public import about, completed, with_lists
 from secure_sapefl.data.split import Indices, split_by_coins, split_rows
 from secure_sapefl.data.streams import DataPurpose, stream
 from secure_sapefl.data.table import Table, Units
+from secure_sapefl.data.tables.columns import Columns
 from secure_sapefl.errors import BadInput, UnknownName
 
 LARGEST_KAPPA: Final = 1e9  # even to nine digits; far beyond, the draw underflows
@@ -34,7 +35,7 @@ def as_it_is(table: Table) -> Table:
 
 
 def build_federation(
-    dataset: str,
+    dataset: str | Columns,
     *,
     clients: int | None,
     partition: Literal["natural", "dirichlet", "iid", "clustered"] | None,
@@ -49,8 +50,9 @@ def build_federation(
     progress: Progress = no_progress,
     private: PublicFacts | None = None,
     change: Change = as_it_is,
+    schema: Path | None = None,
 ) -> Federation:
-    """Divide ``dataset``, a registered name or the path of an .npz or .csv file, among sites.
+    """Divide ``dataset``, a registered name, the path of a file or columns in memory, among sites.
 
     ``partition`` None means natural where the data has groups, else Dirichlet; ``clients`` None means every group, or
     20 where sites are made up. ``rows`` takes a random part of the data, for quick runs. The same arguments and the
@@ -73,6 +75,7 @@ def build_federation(
             progress=progress,
             partition=partition,
             private=private,
+            schema=schema,
         )
     )
     name = partition or ("dirichlet" if table.group is None else "natural")
@@ -84,7 +87,7 @@ def build_federation(
     table = _with_common_scale(table, [train for _, train, _ in places])
     members = tuple(_client(table, *place) for place in places)
     return Federation(
-        dataset=dataset,
+        dataset=dataset if isinstance(dataset, str) else dataset.source,
         shape=members[0].train.X.shape[1:],
         class_names=table.class_names,
         clients=members,

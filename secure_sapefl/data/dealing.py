@@ -18,6 +18,7 @@ from secure_sapefl.data.partition import (
 )
 from secure_sapefl.data.streams import DataPurpose
 from secure_sapefl.data.table import Table, Units
+from secure_sapefl.errors import BadInput
 
 
 def dealt(
@@ -29,6 +30,11 @@ def dealt(
     clients = request.clients or DEFAULT_CLIENTS
     if partition == "iid":
         return shares_of(units, (coins.thrown(DataPurpose.PARTITION) * clients).astype(np.int64), clients)
+    if table.persons:
+        raise BadInput(
+            f"{table.source}: rows of one person may be of several classes, and whichever decided where the person "
+            "goes would move the others. In a private study with persons, divide by --partition natural or iid."
+        )
     shares = shares_of(units, _skewed(table, units, request.kappa, clients, coins, rng), clients)
     return in_clusters(table, shares, request, rng) if partition == "clustered" else shares
 

@@ -6,17 +6,18 @@ from typing import Any
 
 from secure_sapefl.config import PublicFacts
 from secure_sapefl.data.fetch import Progress
-from secure_sapefl.data.own import own_table
+from secure_sapefl.data.own import Reading, own_table
 from secure_sapefl.data.registry import DATASETS
 from secure_sapefl.data.spec import Generated, Stored, checked_options
 from secure_sapefl.data.store import locate, stored_arrays
 from secure_sapefl.data.streams import DataPurpose, stream
 from secure_sapefl.data.table import Table
+from secure_sapefl.data.tables.columns import Columns
 from secure_sapefl.errors import BadInput, UnknownName
 
 
 def load_table(
-    dataset: str,
+    dataset: str | Columns,
     *,
     seed: int,
     data_dir: Path | None,
@@ -26,16 +27,25 @@ def load_table(
     progress: Progress,
     partition: str | None = None,
     private: PublicFacts | None = None,
+    schema: Path | None = None,
 ) -> Table:
     """``partition`` is how the table will be divided; None: as its groups suggest. ``private`` are the public facts of
-    a private study, whose classes need not all occur."""
-    if dataset not in DATASETS:
-        if not looks_like_path(dataset):
-            raise UnknownName("dataset", dataset, DATASETS, "secure-sapefl data list")
-        known = private is not None and bool(private.classes)
-        return own_table(Path(dataset).expanduser(), options, label, group, partition, classes_known=known)
-    if label is not None or group is not None:
-        raise BadInput(f"--label and --group name columns of a CSV file; {dataset!r} is a registered dataset.")
+    a private study, whose classes need not all occur. ``schema`` says what the columns of a table are."""
+    if isinstance(dataset, Columns) or dataset not in DATASETS:
+        reading = Reading(
+            options=options,
+            label=label,
+            group=group,
+            partition=partition,
+            schema=schema,
+            private=private is not None,
+            classes=() if private is None else private.classes,
+        )
+        return own_table(_source(dataset), reading)
+    if (label, group, schema) != (None, None, None):
+        raise BadInput(
+            f"--label, --group and --data-schema are for a file of one's own; {dataset!r} is a registered dataset."
+        )
     spec = DATASETS[dataset]
     chosen = _for_partition(checked_options(dataset, spec.options, options), partition)
     match spec.origin:
@@ -45,6 +55,14 @@ def load_table(
             if private is not None:
                 _require_stored_segments(dataset, origin, data_dir)
             return origin.table(stored_arrays(spec, origin, data_dir, progress), chosen)
+
+
+def _source(dataset: str | Columns) -> Path | Columns:
+    if isinstance(dataset, Columns):
+        return dataset
+    if not looks_like_path(dataset):
+        raise UnknownName("dataset", dataset, DATASETS, "secure-sapefl data list")
+    return Path(dataset).expanduser()
 
 
 def _for_partition(options: dict[str, Any], partition: str | None) -> dict[str, Any]:

@@ -1,4 +1,7 @@
-"""Bring your own data: an `.npz` with X, y and optional group, split, class_names; or a CSV with a header.
+"""Bring your own data: an `.npz` with X, y and optional group, split, class_names; or a table of any usual format.
+
+A table is held to its schema (`tables/schema.py`): the one given, or else one proposed from the file. A private study
+looks at no record to find out what columns are: without a schema, all of them must be numbers and none missing.
 
 Tables (X of two dimensions) are standardised. The option ``standardise`` says from which rows: "site", from each
 site's own training rows; "all", from those of all sites together; "none" leaves them as they are; "auto" is "site"
@@ -10,6 +13,7 @@ Images are [n, h, w] or [n, h, w, c] with 1 or 3 channels: bytes are scaled to [
 """
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -17,11 +21,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from secure_sapefl.data.arrays import Array, Arrays, read_npz
-from secure_sapefl.data.csv_file import read_csv
-from secure_sapefl.data.prepare import LearnedScale, Prepare, as_given, pixels, standardise
+from secure_sapefl.data.prepare import LearnedScale, MixedColumns, Prepare, as_given, pixels, standardise
 from secure_sapefl.data.ranges import public_scale
 from secure_sapefl.data.spec import Option, checked_options, one_of
 from secure_sapefl.data.table import Table
+from secure_sapefl.data.tables.columns import Columns, is_missing
+from secure_sapefl.data.tables.preparation import mixed
+from secure_sapefl.data.tables.propose import classes_of, propose
+from secure_sapefl.data.tables.readers import read_columns
+from secure_sapefl.data.tables.schema import Measured, Numeric, TableSchema, load_table_schema
+from secure_sapefl.data.tables.values import table_of
 from secure_sapefl.errors import BadInput
 
 OPTIONS: Final[Mapping[str, Option]] = {"standardise": "auto", "ranges": ""}
@@ -31,37 +40,100 @@ Scaling = Callable[[tuple[str, ...], bool], tuple[Prepare, Learn | None]]
 """From the columns of a table, and whether its sites are natural groups."""
 
 
-def own_table(
-    path: Path,
-    options: Mapping[str, object],
-    label: str | None,
-    group: str | None,
-    partition: str | None = None,
-    *,
-    classes_known: bool = False,
-) -> Table:
-    """``classes_known``: a public list says which classes there are, whether or not the file has a row of each."""
-    chosen = checked_options(path.name, OPTIONS, options)
-    scaling = _scaling(path, chosen, given=options)
-    return _table(_arrays(path, label, group), scaling, partition, classes_known)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reading:
+    """How a file of one's own is to be read, beyond its path."""
+
+    options: Mapping[str, object] = field(default_factory=dict)
+    label: str | None = None
+    group: str | None = None
+    partition: str | None = None  # None: as its groups suggest
+    schema: Path | None = None
+    private: bool = False
+    classes: tuple[str, ...] = ()  # a public list of those there are, whether or not each has a row
 
 
-def _arrays(path: Path, label: str | None, group: str | None) -> Arrays:
-    if path.suffix == ".csv":
-        return read_csv(path, label, group)
-    if path.suffix != ".npz":
-        raise BadInput(f"{path.name}: data files are .npz or .csv. Convert it to one of them.")
-    if label is not None or group is not None:
-        raise BadInput(f"{path.name}: --label and --group name CSV columns; an .npz has arrays `y` and `group`.")
-    return read_npz(path)
+def own_table(source: Path | Columns, reading: Reading) -> Table:
+    """From a file, or from columns that are in memory already."""
+    name = source.source if isinstance(source, Columns) else source.name
+    chosen = checked_options(name, OPTIONS, reading.options)
+    if isinstance(source, Path) and source.suffix == ".npz" and reading.schema is None:
+        if reading.label is not None or reading.group is not None:
+            raise BadInput(f"{name}: --label and --group name columns; an .npz has arrays `y` and `group`.")
+        return _table(read_npz(source), _scaling(name, chosen, given=reading.options), reading)
+    return _by_schema(source, chosen, reading)
 
 
-def _scaling(path: Path, chosen: Mapping[str, Any], given: Mapping[str, object]) -> Scaling:
+def _by_schema(source: Path | Columns, chosen: Mapping[str, Any], reading: Reading) -> Table:
+    schema = None if reading.schema is None else load_table_schema(reading.schema)
+    columns = source if isinstance(source, Columns) else read_columns(source, schema)
+    if schema is None:
+        schema = _without_schema(columns, reading)
+    elif reading.label not in (None, schema.label) or reading.group not in (None, schema.site):
+        raise BadInput(
+            f"{reading.schema} says which column is the label and which the site; leave out --label, --group."
+        )
+    table = table_of(columns, schema)
+    natural = table.group is not None if reading.partition is None else reading.partition == "natural"
+    return _rescaled(
+        replace(table, source=f"{columns.source}, {len(columns):,} rows"), schema, chosen, reading, natural
+    )
+
+
+def _without_schema(columns: Columns, reading: Reading) -> TableSchema:
+    if reading.label is None:
+        raise BadInput(
+            f"{columns.source}: which column is the label? Name it with --label; columns: {', '.join(columns.cells)}."
+        )
+    if not reading.private:
+        return propose(columns, label=reading.label, site=reading.group)
+    return _all_numbers(columns, reading.label, reading)
+
+
+def _all_numbers(columns: Columns, label: str, reading: Reading) -> TableSchema:
+    """A schema that no record decides about; a file it does not fit is refused."""
+    columns.named(label)
+    names = [name for name in columns.cells if name not in (label, reading.group)]
+    for name in names:
+        bad = next((index for index, cell in enumerate(columns.cells[name]) if not _is_plain_number(cell)), None)
+        if bad is not None:
+            raise columns.bad(
+                name,
+                bad,
+                "not a number. A private study must be told what its columns are without looking at records: write a "
+                "schema (`secure-sapefl data schema`), correct it, and give it with --data-schema",
+            )
+    classes = reading.classes or tuple(classes_of(columns, label))
+    features = [{"name": name} for name in names]
+    values = {"label": label, "site": reading.group, "classes": classes, "features": features, "scaling": "site"}
+    return TableSchema.read(values, columns.source)
+
+
+def _is_plain_number(cell: str) -> bool:
+    try:
+        return not is_missing(cell) and bool(np.isfinite(float(cell)))
+    except ValueError:
+        return False
+
+
+def _rescaled(table: Table, schema: TableSchema, chosen: Mapping[str, Any], reading: Reading, natural: bool) -> Table:
+    """With the scale that the options ask for, or else the schema's; made-up clients share one."""
+    if schema.scaling == "range" and not {"standardise", "ranges"} & set(reading.options):
+        return table
+    numbers = tuple(feature.name for feature in schema.features if isinstance(feature, Measured))
+    prepare, learn = _scaling(table.source.partition(",")[0], chosen, given=reading.options)(numbers, natural)
+    if all(isinstance(feature, Numeric) for feature in schema.features):
+        return replace(table, prepare=prepare, learn=learn)
+    whole: MixedColumns = mixed(schema, prepare)
+    return replace(table, prepare=whole, learn=None if learn is None else whole.learned)
+
+
+def _scaling(name: str, chosen: Mapping[str, Any], given: Mapping[str, object]) -> Scaling:
     if chosen["ranges"]:
         if "standardise" in given:
-            raise BadInput(f"{path.name}: `ranges` is a way to standardise; leave out `standardise`.")
+            raise BadInput(f"{name}: `ranges` is a way to standardise; leave out `standardise`.")
         return lambda columns, _: (public_scale(Path(chosen["ranges"]), columns), None)
-    where = one_of(path.name, chosen, "standardise", ("auto", "site", "all", "none"))
+    where = one_of(name, chosen, "standardise", ("auto", "site", "all", "none"))
     if where == "none":
         return lambda *_: (as_given, None)
     return lambda _, natural: (standardise, LearnedScale.from_rows if _together(where, natural=natural) else None)
@@ -71,11 +143,11 @@ def _together(where: str, *, natural: bool) -> bool:
     return where == "all" or (where == "auto" and not natural)
 
 
-def _table(arrays: Arrays, scaling: Scaling, partition: str | None, classes_known: bool) -> Table:
-    natural = "group" in arrays if partition is None else partition == "natural"
+def _table(arrays: Arrays, scaling: Scaling, reading: Reading) -> Table:
+    natural = "group" in arrays if reading.partition is None else reading.partition == "natural"
     X, prepare, learn = _features(arrays, scaling, natural=natural)
     y, class_names = _classes(arrays, len(X))
-    if not classes_known:
+    if not reading.classes:
         _check_classes(arrays, y, class_names)
     group, group_names = _groups(arrays, len(X))
     split = arrays.integers("split", len(X), 2) if "split" in arrays else None

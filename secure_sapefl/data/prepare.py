@@ -124,13 +124,57 @@ class PublicScale:
         return _floats(np.nan_to_num((np.clip(rows, low, high) - typical) / width, nan=0.0))
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class MixedColumns:
+    """Numbers by a scale of theirs, then a column of 0 and 1 for each level of each category; missing is no level."""
+
+    columns: tuple[tuple[str, tuple[str, ...]], ...]  # the name and the levels of each; a column of numbers has none
+    scale: Prepare
+
+    def __call__(self, train: Array, test: Array) -> tuple[Floats, Floats]:
+        numbers = self.scale(train[:, self.numeric], test[:, self.numeric])
+        first, second = (
+            np.ascontiguousarray(np.concatenate((scaled, *self._one_hot(rows)), axis=1))
+            for scaled, rows in zip(numbers, (train, test), strict=True)
+        )
+        return first, second
+
+    @property
+    def numeric(self) -> list[bool]:
+        return [not levels for _, levels in self.columns]
+
+    def learned(self, train: Array) -> "MixedColumns":
+        """The same with one scale from these rows, for all sites."""
+        return MixedColumns(self.columns, LearnedScale.from_rows(train[:, self.numeric]))
+
+    def recipe(self, train: Array) -> Recipe:
+        """Of the columns as a site's file has them; days count from a date's reference, no and yes are levels."""
+        return {
+            "kind": "table",
+            "formula": "concatenate(numbers by their formula, (column == level) for each level of each category)",
+            "numbers": {
+                "columns": [name for name, levels in self.columns if not levels],
+                **recipe_of(self.scale, train[:, self.numeric]),
+            },
+            "categories": {name: list(levels) for name, levels in self.columns if levels},
+        }
+
+    def _one_hot(self, rows: Array) -> list[Floats]:
+        counts = [(place, len(levels)) for place, (_, levels) in enumerate(self.columns) if levels]
+        return [(rows[:, place, None] == np.arange(count)).astype(np.float32) for place, count in counts]
+
+
 def learns_from_rows(prepare: Prepare) -> bool:
     """Whether a preparation carries something of sites' rows into what their models see."""
+    if isinstance(prepare, MixedColumns):
+        return learns_from_rows(prepare.scale)
     return prepare is standardise or isinstance(prepare, LearnedScale)
 
 
 def described(prepare: Prepare) -> str:
     """For people: which scale rows were put on, and where it came from."""
+    if isinstance(prepare, MixedColumns):
+        return f"{described(prepare.scale)}; categories as columns of 0 and 1"
     if isinstance(prepare, LearnedScale):
         return "one scale for all sites, learned from all their training rows together"
     if isinstance(prepare, PublicScale):

@@ -32,6 +32,7 @@ class Table:
     group_names: tuple[str, ...] = ()
     segment: NDArray[np.int64] | None = None
     split: NDArray[np.int64] | None = None
+    persons: bool = False  # segments are persons, whose rows may differ in label
 
     def __len__(self) -> int:
         return len(self.y)

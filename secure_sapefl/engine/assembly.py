@@ -152,4 +152,5 @@ def federation_of(config: Config, progress: Progress = no_progress, change: Chan
         progress=progress,
         private=public_facts_of(config),
         change=change,
+        schema=config.data_schema,
     )

@@ -1,4 +1,4 @@
-"""The files behind a result: its dataset's, and the public ranges its rows were scaled by."""
+"""The files behind a result: its dataset's, its schema, and the public ranges its rows were scaled by."""
 
 import hashlib
 from functools import lru_cache
@@ -12,7 +12,7 @@ from secure_sapefl.data.store import locate
 
 def data_digest(config: Config) -> str | None:
     """Of the content of the files; None for generated data, which the configuration describes whole."""
-    files = [*_files(_path(config.dataset, config.data_dir)), *_files(_ranges(config))]
+    files = [*_files(_path(config.dataset, config.data_dir)), *_files(_ranges(config)), *_files(config.data_schema)]
     versions = tuple((file, file.stat().st_mtime_ns, file.stat().st_size) for file in files)
     return _content_digest(versions) if versions else None
 

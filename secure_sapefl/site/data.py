@@ -1,7 +1,7 @@
 """From a site's own file to the rows its model sees, the same way in a deployment and in its simulation."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -14,12 +14,13 @@ from secure_sapefl.data.prepare import Array, Floats, recipe_of
 from secure_sapefl.data.split import split_by_coins, split_rows
 from secure_sapefl.data.streams import DataPurpose, stream
 from secure_sapefl.data.table import Table, Units
+from secure_sapefl.data.tables.preparation import preparation
+from secure_sapefl.data.tables.readers import read_columns
+from secure_sapefl.data.tables.schema import ImageSchema, Schema
+from secure_sapefl.data.tables.values import table_of
 from secure_sapefl.errors import BadInput
 from secure_sapefl.protocol.messages import SiteId
-from secure_sapefl.site.table import read_table
 from secure_sapefl.study.file import StudyFile
-from secure_sapefl.study.preparation import preparation
-from secure_sapefl.study.schema import ImageSchema, Schema
 
 _FEWEST_ROWS = 5  # of which one is for testing
 
@@ -80,8 +81,9 @@ def federation(study: StudyFile, files: Mapping[SiteId, Path]) -> Federation:
 
 
 def load_table(path: Path, schema: Schema) -> Table:
-    X: Array
-    X, y = _read_images(path, schema) if isinstance(schema, ImageSchema) else read_table(path, schema)
+    if not isinstance(schema, ImageSchema):
+        return replace(table_of(read_columns(path, schema), schema), group=None, group_names=())
+    X, y = _read_images(path, schema)
     return Table(
         X=X, y=y, class_names=schema.classes, source=f"{path.name}, {len(y):,} records", prepare=preparation(schema)
     )

@@ -11,14 +11,15 @@ from numpy.typing import NDArray
 
 from secure_sapefl.data.arrays import read_npz
 from secure_sapefl.data.prepare import Array
+from secure_sapefl.data.tables.readers import read_columns
+from secure_sapefl.data.tables.schema import ImageSchema, Schema
+from secure_sapefl.data.tables.values import features_of
 from secure_sapefl.errors import BadInput
 from secure_sapefl.metrics import softmax
 from secure_sapefl.site.data import images_of, load_rows
 from secure_sapefl.site.home import SiteHome
 from secure_sapefl.site.own_model import own_sites, personal_model, trained_state
-from secure_sapefl.site.table import features_of, read_columns
 from secure_sapefl.study.file import StudyFile
-from secure_sapefl.study.schema import ImageSchema, Schema
 from secure_sapefl.study.terms import StudyTerms
 
 
@@ -71,9 +72,8 @@ def _records(path: Path, schema: Schema, name_column: str | None) -> tuple[Array
             raise BadInput(f"{path.name}: --id names a column of a table; these are images.")
         images = images_of(read_npz(path), schema)
         return images, [str(number) for number in range(1, len(images) + 1)]
-    columns, features = read_columns(path, schema), [feature.name for feature in schema.features]
-    more = [name_column] if name_column is not None else []
-    columns.require([*features, *more], [*features, *more, schema.label])
+    columns, more = read_columns(path, schema), [name_column] if name_column is not None else []
+    columns.require([*schema.names, *more], [*schema.known, *more])
     records = features_of(columns, schema)
     numbers = [str(number) for number in range(1, len(records) + 1)]
     return records, numbers if name_column is None else columns.cells[name_column]

@@ -22,11 +22,11 @@ from sapefl_crypto.keys.identity import SiteIdentity, SitePublicKeys
 from sapefl_crypto.keys.signing import sign_document, verify_document
 from secure_sapefl import __version__
 from secure_sapefl.config import Config, Plan, PublicFacts, read_toml
+from secure_sapefl.data.tables.schema import Schema, read_schema
 from secure_sapefl.errors import BadInput, StudyRejected
 from secure_sapefl.protocol.messages import SiteId
 from secure_sapefl.protocol.study import cohort_size
 from secure_sapefl.study.roster import SMALLEST_ROSTER, PublicKey, read_keys, require_distinct
-from secure_sapefl.study.schema import Schema, read_schema
 from secure_sapefl.study.settings import PrivacyTerms, StudySettings
 
 _KIND: Final = "study"

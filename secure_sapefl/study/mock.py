@@ -6,6 +6,7 @@ learns it, and what it learns says nothing about anybody.
 
 import csv
 import io
+from datetime import timedelta
 from pathlib import Path
 from typing import Final
 
@@ -13,12 +14,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from secure_sapefl.data.prepare import Range
+from secure_sapefl.data.tables.preparation import preparation
+from secure_sapefl.data.tables.schema import (
+    Boolean,
+    Categorical,
+    Date,
+    Feature,
+    ImageSchema,
+    Numeric,
+    Schema,
+    TableSchema,
+)
 from secure_sapefl.errors import OutputFailed
 from secure_sapefl.protocol.messages import SiteId
-from secure_sapefl.study.preparation import preparation
-from secure_sapefl.study.schema import Categorical, Feature, ImageSchema, Numeric, Schema, TableSchema
 
 _MISSING_SHARE: Final = 0.1
+_MOCK_DAYS: Final = 3650  # dates without a range lie within ten years
+_MOCK_VISITS: Final = 2  # records of a person, where the schema knows persons
 _RULE, _ROWS = 0, 1  # two independent streams of a seed
 
 
@@ -57,8 +69,11 @@ def _column(feature: Feature, rows: int, rng: np.random.Generator) -> NDArray[np
             values = rng.normal(size=rows).round(3)
         case Numeric(range=Range(low, high)):
             values = rng.uniform(low, high, rows).round(3).clip(low, high)
-        case Categorical(levels=levels):
-            values = rng.integers(len(levels), size=rows).astype(np.float64)
+        case Date():
+            allowed = feature.range or Range(0, _MOCK_DAYS, 0)
+            values = rng.integers(int(allowed.low), int(allowed.high) + 1, rows).astype(np.float64)
+        case Categorical() | Boolean():
+            values = rng.integers(len(feature.levels), size=rows).astype(np.float64)
     missing = feature.may_be_missing & (rng.random(rows) < _MISSING_SHARE)
     return np.where(missing, np.nan, values)
 
@@ -80,14 +95,21 @@ def _classes(
 def _csv(schema: TableSchema, records: NDArray[np.generic], classes: NDArray[np.int64]) -> bytes:
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow([*(feature.name for feature in schema.features), schema.label])
-    for record, k in zip(records.tolist(), classes, strict=True):
+    person = [] if schema.person is None else [schema.person]
+    writer.writerow([*schema.names, schema.label, *person])
+    for number, (record, k) in enumerate(zip(records.tolist(), classes, strict=True)):
         cells = [_cell(feature, value) for feature, value in zip(schema.features, record, strict=True)]
-        writer.writerow([*cells, schema.classes[k]])
+        writer.writerow([*cells, schema.classes[k], *(str(number // _MOCK_VISITS) for _ in person)])
     return text.getvalue().encode()
 
 
 def _cell(feature: Feature, value: float) -> str:
     if np.isnan(value):
         return ""
-    return f"{value:g}" if isinstance(feature, Numeric) else feature.levels[int(value)]
+    match feature:
+        case Numeric():
+            return f"{value:g}"
+        case Date():
+            return (feature.reference + timedelta(days=value)).strftime(feature.format)
+        case _:
+            return feature.levels[int(value)]

@@ -9,10 +9,10 @@ import pytest
 from sapefl_crypto import CohortKey, SiteIdentity
 from secure_sapefl.coordinator.coordinator import Coordinator
 from secure_sapefl.coordinator.state import ServerState
+from secure_sapefl.data.tables.schema import Numeric, TableSchema
 from secure_sapefl.protocol.messages import RoundUpload, SealedModel
 from secure_sapefl.storage.parts import Parts
 from secure_sapefl.study.file import StudyFile
-from secure_sapefl.study.schema import Numeric, TableSchema
 from secure_sapefl.study.terms import StudyTerms
 from secure_sapefl.transport.wire import ToServer, read_to_site, write_to_server
 

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -30,10 +31,15 @@ class Case:
     by_record: tuple[str, ...]
     settings: dict[str, Any] = field(default_factory=dict)
     rows_of_a_record: int = 1
+    schema: str = ""  # the text of a schema file
+    mark: str = ","
 
     def config(self, folder: Path, public: PublicFacts | None = None) -> Config:
         dataset = self.settings.get("dataset", str(folder / self.file))
-        fixed = {"data_dir": folder, "dp_epsilon": 1.0, "dp_delta": 1e-5, "dp_public": public}
+        fixed: dict[str, Any] = {"data_dir": folder, "dp_epsilon": 1.0, "dp_delta": 1e-5, "dp_public": public}
+        if self.schema:
+            (folder / "schema.toml").write_text(self.schema)
+            fixed["data_schema"] = folder / "schema.toml"
         return Config(**{"clients": 3, **self.settings, "dataset": dataset, **fixed})
 
     def write(self, folder: Path, without: int | None = None) -> None:
@@ -41,10 +47,18 @@ class Case:
         if without is not None:
             gone = np.arange(self.rows_of_a_record) + without * self.rows_of_a_record
             arrays |= {name: np.delete(arrays[name], gone, axis=0) for name in self.by_record}
+        listed = {name: values.tolist() for name, values in arrays.items()}
         if self.file.endswith(".csv"):
-            columns = list(arrays)
-            lines = [",".join(columns), *(",".join(map(str, row)) for row in zip(*arrays.values(), strict=True))]
-            (folder / self.file).write_text("\n".join(lines) + "\n")
+            rows = (self.mark.join(map(str, row)) for row in zip(*arrays.values(), strict=True))
+            (folder / self.file).write_text("\n".join([self.mark.join(arrays), *rows]) + "\n", encoding="utf-8")
+        elif self.file.endswith(".parquet"):
+            table = import_module("pyarrow").table(listed)
+            import_module("pyarrow.parquet").write_table(table, folder / self.file)
+        elif self.file.endswith(".xlsx"):
+            book = import_module("openpyxl").Workbook()
+            for row in [list(listed), *zip(*listed.values(), strict=True)]:
+                book.active.append(row)
+            book.save(folder / self.file)
         else:
             np.savez(folder / self.file, **arrays)
 
@@ -72,6 +86,55 @@ def table(rng: np.random.Generator) -> Arrays:
 def columns(rng: np.random.Generator) -> Arrays:
     arrays = table(rng)
     return {"a": arrays["X"][:, 0], "b": arrays["X"][:, 1], "ill": arrays["y"], "site": arrays["group"]}
+
+
+MIXED = """\
+label = "krank"
+classes = ["ja", "nein"]
+site = "Klinik"
+person = "Patient"
+identifiers = ["Fall"]
+[[features]]
+name = "Alter"
+low = 0
+high = 120
+may_be_missing = true
+[[features]]
+name = "Größe"
+kind = "categorical"
+levels = ["groß", "klein"]
+[[features]]
+name = "raucht"
+kind = "boolean"
+[[features]]
+name = "Tag"
+kind = "date"
+low = 2000-01-01
+high = 2030-01-01
+"""
+
+
+def mixed(rng: np.random.Generator) -> Arrays:
+    """Persons come two or three times; records 7 to 9 are equal; the last has a site to itself."""
+    person, site = np.arange(RECORDS) // 2, rng.integers(0, 3, RECORDS // 2 + 1)
+    person[9] = person[8]
+    age = rng.integers(20, 90, RECORDS).astype(str)
+    age[::11] = ""
+    age[7:10] = "50"
+    columns = {
+        "Fall": np.arange(RECORDS),
+        "Patient": np.char.add("P", person.astype(str)),
+        "Klinik": np.array(["München", "Köln", "Łódź", "Århus"])[site[person]],
+        "Alter": age,
+        "Größe": np.array(["groß", "klein"])[rng.integers(0, 2, RECORDS)],
+        "raucht": np.array(["ja", "NEIN"])[rng.integers(0, 2, RECORDS)],
+        "Tag": np.array([f"20{year}-03-04" for year in rng.integers(10, 24, RECORDS)]),
+        "krank": np.array(["nein", "ja"])[rng.integers(0, 2, RECORDS)],
+    }
+    for name in ("Größe", "raucht", "Tag", "krank"):
+        columns[name][8:10] = columns[name][7]
+    columns["Klinik"][-1] = "Århus"
+    return columns
 
 
 def images(rng: np.random.Generator) -> Arrays:
@@ -146,6 +209,25 @@ CASES = {
         arrays=lambda rng: {name: values for name, values in columns(rng).items() if name != "site"},
         by_record=("a", "b", "ill"),
         settings={**AS_IS, "label": "ill"},
+    ),
+    **{
+        f"a hospital table, {kind}": Case(
+            file=f"klinik.{kind}",
+            arrays=mixed,
+            by_record=tuple(mixed(np.random.default_rng(0))),
+            settings={"clients": None},
+            schema=MIXED,
+            mark=";",
+        )
+        for kind in ("csv", "parquet", "xlsx")
+    },
+    "a hospital table, iid": Case(
+        file="klinik.csv",
+        arrays=mixed,
+        by_record=tuple(mixed(np.random.default_rng(0))),
+        settings={"partition": "iid"},
+        schema=MIXED,
+        mark=";",
     ),
     "own images of bytes": Case(file="own.npz", arrays=images, by_record=("X", "y"), settings={"partition": "iid"}),
     "own images of numbers": Case(

@@ -86,3 +86,35 @@ def test_a_folder_whose_segments_are_counted_as_it_is_read_is_refused(tmp_path: 
     (tmp_path / "UCI HAR Dataset").mkdir()
     with pytest.raises(BadInput, match="a private study reads rows whose segments are written beside them"):
         federation_of(HAR.config(tmp_path))
+
+
+def test_rows_of_a_person_stay_together_in_a_private_study(tmp_path: Path) -> None:
+    """The day of a record is its person's: no day is on both sides of a site."""
+
+    def by_person(rng: np.random.Generator) -> dict[str, NDArray[Any]]:
+        arrays = CASES["a hospital table, csv"].arrays(rng)
+        days = [np.datetime64("2001-01-01") + int(name[1:]) for name in arrays["Patient"]]
+        return {**arrays, "Tag": np.array([str(day) for day in days])}
+
+    case = replace(CASES["a hospital table, csv"], arrays=by_person)
+    found = case.federation(tmp_path).clients
+    assert any(len(client.test) for client in found)
+    for client in found:
+        assert not set(client.train.X[:, 1].tolist()) & set(client.test.X[:, 1].tolist())
+
+
+def test_a_private_study_takes_no_schema_from_its_records(tmp_path: Path) -> None:
+    """A level that one record alone has would be a column of everybody's model."""
+    case = replace(CASES["a hospital table, csv"], schema="", settings={"label": "krank", "group": "Klinik"})
+    with pytest.raises(BadInput, match=r"must be told what its columns are without looking at records.*--data-schema"):
+        case.federation(tmp_path)
+
+
+@pytest.mark.parametrize("partition", ["dirichlet", "clustered"])
+def test_persons_are_not_dealt_by_a_class_that_one_of_their_records_would_decide(
+    tmp_path: Path, partition: str
+) -> None:
+    """Without the refusal, taking away a person's first record moves the others of that person."""
+    case = replace(CASES["a hospital table, csv"], settings={"partition": partition})
+    with pytest.raises(BadInput, match="divide by --partition natural or iid"):
+        case.federation(tmp_path)

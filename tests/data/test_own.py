@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from secure_sapefl.data import build_federation
-from secure_sapefl.data.own import own_table
+from secure_sapefl.data.own import Reading, own_table
 from secure_sapefl.errors import BadInput, UnknownName
 
 N = 40
@@ -17,7 +17,7 @@ def save(path, **arrays):
 
 
 def load(path, **arrays):
-    return own_table(save(path / "mine.npz", **{**GOOD, **arrays}), {}, None, None)
+    return own_table(save(path / "mine.npz", **{**GOOD, **arrays}), Reading())
 
 
 def test_a_plain_table_works_everywhere_a_name_does(tmp_path):
@@ -95,28 +95,62 @@ def test_a_mistake_is_named_with_file_and_array(tmp_path, arrays, message):
 
 def test_files_that_are_not_archives(tmp_path):
     with pytest.raises(BadInput, match="There is no file"):
-        own_table(tmp_path / "nowhere.npz", {}, None, None)
+        own_table(tmp_path / "nowhere.npz", Reading())
     (tmp_path / "text.npz").write_text("hello")
     with pytest.raises(BadInput, match="not a readable"):
-        own_table(tmp_path / "text.npz", {}, None, None)
+        own_table(tmp_path / "text.npz", Reading())
     np.save(tmp_path / "single.npy", np.zeros(3))
     (tmp_path / "single.npy").rename(tmp_path / "single.npz")
     with pytest.raises(BadInput, match="single array"):
-        own_table(tmp_path / "single.npz", {}, None, None)
-    with pytest.raises(BadInput, match=r"\.npz or \.csv"):
-        own_table(tmp_path / "table.xlsx", {}, None, None)
+        own_table(tmp_path / "single.npz", Reading())
+    with pytest.raises(BadInput, match=r"a \.csv, \.tsv, \.parquet, \.xlsx or \.npz"):
+        own_table(tmp_path / "table.docx", Reading())
 
 
 def test_csv_options_are_not_silently_ignored_for_an_archive(tmp_path):
-    with pytest.raises(BadInput, match="--label and --group name CSV columns"):
-        own_table(save(tmp_path / "mine.npz", **GOOD), {}, "y", None)
+    with pytest.raises(BadInput, match="--label and --group name columns"):
+        own_table(save(tmp_path / "mine.npz", **GOOD), Reading(label="y"))
 
 
 def test_unknown_options_are_named(tmp_path):
     path = save(tmp_path / "mine.npz", **GOOD)
     with pytest.raises(UnknownName, match="Did you mean 'standardise'"):
-        own_table(path, {"standardize": "site"}, None, None)
+        own_table(path, Reading(options={"standardize": "site"}))
     with pytest.raises(UnknownName, match="'pooled'"):
-        own_table(path, {"standardise": "pooled"}, None, None)
+        own_table(path, Reading(options={"standardise": "pooled"}))
     with pytest.raises(BadInput, match="expected str"):
-        own_table(path, {"standardise": 3}, None, None)
+        own_table(path, Reading(options={"standardise": 3}))
+
+
+MIXED = "age;sex;seen;y\n" + "".join(
+    f"{30 + k},5;{'fm'[k % 2]};0{k % 9 + 1}.02.2020;{'no' if k < 20 else 'yes'}\n" for k in range(N)
+)
+
+
+def test_a_table_of_mixed_columns_is_read_by_a_proposed_schema(tmp_path):
+    (tmp_path / "mixed.csv").write_text(MIXED)
+    table = own_table(tmp_path / "mixed.csv", Reading(label="y"))
+    assert table.X[0].tolist() == [30.5, 0.0, 7336.0]
+    rows, _ = table.prepare(table.X, table.X)
+    assert rows.shape == (N, 4)
+    assert table.learn is not None
+    assert table.learn(table.X)(table.X, table.X)[0].shape == (N, 4)
+
+
+def test_a_schema_says_what_columns_are_and_how_they_are_scaled(tmp_path):
+    (tmp_path / "mixed.csv").write_text(MIXED)
+    (tmp_path / "schema.toml").write_text(
+        'label = "y"\nclasses = ["no", "yes", "perhaps"]\nignored = ["seen", "sex"]\n'
+        'features = [{name = "age", low = 0, high = 120}]\n'
+    )
+    table = own_table(tmp_path / "mixed.csv", Reading(schema=tmp_path / "schema.toml"))
+    assert (table.X.shape, table.class_names) == ((N, 1), ("no", "yes", "perhaps"))
+    assert table.prepare(table.X, table.X)[0][0, 0] == pytest.approx((30.5 - 60) / (120 / 12**0.5))
+    with pytest.raises(BadInput, match="leave out --label"):
+        own_table(tmp_path / "mixed.csv", Reading(schema=tmp_path / "schema.toml", label="age"))
+
+
+def test_made_up_clients_of_a_schema_scaled_by_site_share_a_scale(tmp_path):
+    (tmp_path / "mixed.csv").write_text(MIXED)
+    assert own_table(tmp_path / "mixed.csv", Reading(label="y", group="sex")).learn is None
+    assert own_table(tmp_path / "mixed.csv", Reading(label="y", group="sex", partition="iid")).learn is not None

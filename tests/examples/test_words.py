@@ -9,8 +9,8 @@ import pytest
 
 from secure_sapefl.config import Config, read_toml
 from secure_sapefl.data.datasets.heart import PUBLIC
+from secure_sapefl.data.tables.schema import Numeric, read_schema
 from secure_sapefl.intervals import Interval
-from secure_sapefl.study.schema import Numeric, read_schema
 
 HEART = Path(__file__).parents[2] / "examples" / "heart_hospitals"
 UP, DOWN, LEVEL = Interval(0.1, 0.05, 0.2), Interval(-0.1, -0.2, -0.05), Interval(0.01, -0.1, 0.1)

@@ -40,6 +40,33 @@ def npz(folder: Path, without: int | None) -> Path:
     return _saved(folder / "a.npz", cells, y, without)
 
 
+PERSONS: dict[str, Any] = {
+    "label": "krank",
+    "classes": ["nein", "ja"],
+    "person": "Patient",
+    "ignored": ["Notiz"],
+    "features": [
+        {"name": "Alter", "low": 0, "high": 120, "may_be_missing": True},
+        {"name": "raucht", "kind": "boolean"},
+    ],
+}
+
+
+def hospital(folder: Path, without: int | None) -> Path:
+    """Semicolons, decimal commas, a line in another encoding, and persons who come twice."""
+    rng = np.random.default_rng(6)
+    rows = []
+    for k in range(80):
+        answers = ["ja" if rng.integers(2) else "nein" for _ in range(2)]
+        rows.append(f"P{k // 2};{rng.integers(200, 900) / 10:.1f};{answers[0]};n;{answers[1]}")
+    lines = [row.replace(".", ",").encode() for row in rows]
+    lines[14] = lines[14].replace(b";n;", ";Größe;".encode("cp1252"))
+    kept = [line for number, line in enumerate(lines) if number != without]
+    path = folder / "a.csv"
+    path.write_bytes(b"\n".join([b"Patient;Alter;raucht;Notiz;krank", *kept]) + b"\n")
+    return path
+
+
 def images(folder: Path, without: int | None) -> Path:
     rng = np.random.default_rng(4)
     return _saved(folder / "a.npz", rng.integers(0, 256, (80, 6, 5), dtype=np.uint8), rng.integers(0, 2, 80), without)
@@ -55,6 +82,7 @@ WAYS = [
     pytest.param(csv, {}, id="csv"),
     pytest.param(npz, {}, id="npz"),
     pytest.param(images, {"data": IMAGES}, id="images"),
+    pytest.param(hospital, {"data": PERSONS}, id="persons"),
 ]
 
 

@@ -1,14 +1,18 @@
-"""What a site's records must look like, said without any record: columns with their kinds, or the shape of images.
+"""What records must look like, said without any record: columns with kinds and roles, or the shape of images.
 
-The schema is public. It gives the model its shape, mock data its values, and a site's file something to be held to.
+The schema is public, and one for simulations and deployed studies. It gives the model its shape, mock data its values,
+and a file something to be held to.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, Literal, Self
+from datetime import date
+from pathlib import Path
+from typing import Annotated, Any, Final, Literal, Self
 
+import tomli_w
 from pydantic import AfterValidator, Field, field_validator, model_validator
 
-from secure_sapefl.config import Settings
+from secure_sapefl.config import Settings, read_toml
 from secure_sapefl.data.prepare import Range
 from secure_sapefl.errors import BadInput
 
@@ -76,7 +80,65 @@ class Categorical(Settings):
         return len(self.levels)
 
 
-Feature = Numeric | Categorical
+class Boolean(Settings):
+    """Yes or no, however a file spells it; what is missing is neither."""
+
+    name: Name
+    kind: Literal["boolean"] = "boolean"
+    may_be_missing: bool = False
+
+    @property
+    def levels(self) -> tuple[str, ...]:
+        return ("no", "yes")
+
+    @property
+    def columns(self) -> int:
+        return len(self.levels)
+
+
+class Date(Settings):
+    """A day, which the model sees as days after ``reference``. ``low`` and ``high`` are the first and last possible."""
+
+    name: Name
+    kind: Literal["date"] = "date"
+    reference: date = date(2000, 1, 1)
+    low: date | None = None
+    high: date | None = None
+    format: str = "%Y-%m-%d"
+    may_be_missing: bool = False
+
+    @model_validator(mode="after")
+    def _in_order(self) -> Self:
+        if (self.low is None) != (self.high is None):
+            raise BadInput(f"{self.name!r} has half a range; give both low and high, or neither.")
+        if self.low is not None and self.high is not None and not self.low < self.high:
+            raise BadInput(f"{self.name!r} ranges from {self.low} to {self.high}; low must be before high.")
+        return self
+
+    def days(self, day: date) -> float:
+        return float((day - self.reference).days)
+
+    @property
+    def range(self) -> Range | None:
+        if self.low is None or self.high is None:
+            return None
+        low, high = self.days(self.low), self.days(self.high)
+        return Range(low, high, (low + high) / 2)
+
+    @property
+    def columns(self) -> int:
+        return 1
+
+
+Feature = Numeric | Categorical | Boolean | Date
+Measured = Numeric | Date
+"""Features that the model sees as one number."""
+_KINDS: Final[Mapping[object, type[Feature]]] = {
+    "numeric": Numeric,
+    "categorical": Categorical,
+    "boolean": Boolean,
+    "date": Date,
+}
 
 
 class TableSchema(Settings):
@@ -85,6 +147,9 @@ class TableSchema(Settings):
     ``scaling`` says where the centre and width of a numeric column come from. By "range", from the ranges given here:
     a fixed formula, the same at every site, which learns nothing from a record. By "site", from the mean and deviation
     of the site's own training rows: no ranges are needed, but what is learnt so is outside the privacy accounting.
+
+    Other columns have a role: ``site`` names the site of a row in a table of several, rows of one ``person`` stay on
+    one side of a split, ``identifiers`` and ``ignored`` may stand in a file and are not read.
     """
 
     kind: Literal["table"] = "table"
@@ -92,6 +157,10 @@ class TableSchema(Settings):
     classes: Names
     features: Annotated[tuple[Annotated[Feature, Field(discriminator="kind")], ...], Field(min_length=1)]
     scaling: Literal["range", "site"] = "range"
+    site: Name | None = None
+    person: Name | None = None
+    identifiers: tuple[Name, ...] | None = None
+    ignored: tuple[Name, ...] | None = None
 
     @field_validator("classes")
     @classmethod
@@ -106,14 +175,24 @@ class TableSchema(Settings):
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
-        distinct((self.label, *(feature.name for feature in self.features)), "column")
-        bare = [f.name for f in self.features if isinstance(f, Numeric) and f.range is None]
+        distinct(self.known, "column")
+        bare = [f.name for f in self.features if isinstance(f, Measured) and f.range is None]
         if self.scaling == "range" and bare:
             raise BadInput(
                 f'scaling = "range" needs the range of every numeric column; {bare[0]!r} has none. '
                 'Give it low and high, or choose scaling = "site".'
             )
         return self
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(feature.name for feature in self.features)
+
+    @property
+    def known(self) -> tuple[str, ...]:
+        """Every column that a file may have."""
+        roles = (one for one in (self.site, self.person) if one is not None)
+        return (*self.names, self.label, *roles, *(self.identifiers or ()), *(self.ignored or ()))
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -161,6 +240,28 @@ def read_schema(values: object) -> Schema:
     return kinds[kind].read(values, "schema")
 
 
+def load_schema(path: Path) -> Schema:
+    """From a `schema.toml`, or from a study file, which has it under ``data``."""
+    values = read_toml(path)
+    inside = values.get("data")
+    try:
+        return read_schema(inside if isinstance(inside, Mapping) else values)
+    except BadInput as error:
+        raise BadInput(f"{path}: {error}") from None
+
+
+def load_table_schema(path: Path) -> TableSchema:
+    schema = load_schema(path)
+    if not isinstance(schema, TableSchema):
+        raise BadInput(f"{path} describes images, not a table.")
+    return schema
+
+
+def schema_text(schema: Schema) -> str:
+    """As `load_schema` reads it."""
+    return tomli_w.dumps(schema.model_dump(mode="json", exclude_none=True))
+
+
 def distinct(names: Sequence[str], what: str) -> tuple[str, ...]:
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
@@ -171,8 +272,7 @@ def distinct(names: Sequence[str], what: str) -> tuple[str, ...]:
 def _feature(values: Any) -> Feature:
     if not isinstance(values, Mapping):
         return values  # type: ignore[no-any-return]  # a feature already, or pydantic says what is wrong
-    kinds: dict[object, type[Numeric] | type[Categorical]] = {"numeric": Numeric, "categorical": Categorical}
     kind, where = values.get("kind", "numeric"), f"feature {values.get('name', '?')!r}"
-    if kind not in kinds:
-        raise BadInput(f"{where}: kind = {kind!r} is not possible: a feature is numeric or categorical.")
-    return kinds[kind].read(values, where)
+    if kind not in _KINDS:
+        raise BadInput(f"{where}: kind = {kind!r} is not possible: a feature is numeric, categorical, boolean or date.")
+    return _KINDS[kind].read(values, where)

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
+from secure_sapefl.data.tables.schema import Categorical, ImageSchema, Numeric, TableSchema, read_schema
 from secure_sapefl.errors import BadInput
-from secure_sapefl.study.schema import Categorical, ImageSchema, Numeric, TableSchema, read_schema
 
 AGE = {"name": "age", "low": 0, "high": 120}
 TABLE: dict[str, Any] = {"label": "y", "classes": ["no", "yes"], "features": [AGE]}

@@ -1,0 +1,134 @@
+"""`secure-sapefl data schema`, `data split` and `site check-data`: what a table's columns are, and whether they fit."""
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Final
+
+import typer
+
+from secure_sapefl.cli.options import Format
+from secure_sapefl.cli.sheets import print_table
+from secure_sapefl.cli.study import StudyPath
+from secure_sapefl.errors import BadInput
+
+if TYPE_CHECKING:
+    from secure_sapefl.data.tables.mismatches import Mismatch
+    from secure_sapefl.data.tables.schema import TableSchema
+
+TableFile = Annotated[Path, typer.Argument(metavar="FILE", help="A .csv, .tsv, .parquet, .xlsx or .npz file.")]
+HEADER: Final = """\
+# Proposed by `secure-sapefl data schema` from the records of one file: a person has to read and correct it.
+# Ranges (low, high) are what is possible anywhere, not what this file holds; widen them to what is public knowledge.
+# Everybody who gets the study reads this file: no level and no range may tell of a single patient.
+"""
+
+
+def schema(
+    file: TableFile,
+    out: Annotated[Path, typer.Option(help="The schema file to write.")] = Path("schema.toml"),
+    label: Annotated[str | None, typer.Option(metavar="COLUMN", help="The column that holds the class.")] = None,
+    site: Annotated[str | None, typer.Option(metavar="COLUMN", help="The column that names a row's site.")] = None,
+    person: Annotated[
+        str | None, typer.Option(metavar="COLUMN", help="The column that names a person; rows of one stay together.")
+    ] = None,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an existing file.")] = False,
+) -> None:
+    """Propose what the columns of a table are: kinds, ranges, categories and roles, for a person to edit.
+
+    The result is taken by `simulate --data-schema`, `study new --schema` and all commands that read tables.
+
+    Example: `secure-sapefl data schema patients.csv --label outcome --site hospital --out schema.toml`
+    """
+    from secure_sapefl.data.tables.propose import guessed_person, guessed_site, propose, with_ranges
+    from secure_sapefl.data.tables.readers import read_columns
+    from secure_sapefl.data.tables.schema import schema_text
+    from secure_sapefl.storage.files import write_whole, writing
+
+    columns = read_columns(file)
+    label = label or ("y" if file.suffix == ".npz" and "y" in columns.cells else None)
+    if label is None:
+        raise BadInput(
+            f"{file.name}: which column is the label? Name it with --label; it has: {', '.join(columns.cells)}."
+        )
+    if out.exists() and not overwrite:
+        raise BadInput(f"{out} exists, and a person may have corrected it. Choose another --out, or --overwrite.")
+    site = site or guessed_site(columns, (label, person))
+    person = person or guessed_person(columns, (label, site))
+    found = with_ranges(propose(columns, label=label, site=site, person=person), columns)
+    with writing(out, "Choose another --out."):
+        write_whole(out, (HEADER + schema_text(found)).encode())
+    typer.echo(f"{file.name}: {columns.found}, {len(columns):,} rows")
+    _show(found)
+    typer.echo(f"Schema: {out}. Read it and correct it; it was read off records.")
+
+
+def split(
+    file: TableFile,
+    schema: Annotated[Path, typer.Option(help="The schema, which says which column names the site.")],
+    out: Annotated[Path, typer.Option(help="The folder to write a file a site into.")],
+) -> None:
+    """Divide a table of several sites into a CSV file for each, to rehearse a deployed study with.
+
+    Example: `secure-sapefl data split patients.csv --schema schema.toml --out sites`
+    """
+    from secure_sapefl.data.tables.parts import write_parts
+    from secure_sapefl.data.tables.readers import read_columns
+    from secure_sapefl.data.tables.schema import load_table_schema
+
+    said = load_table_schema(schema)
+    if said.site is None:
+        raise BadInput(f'{schema} names no column for the site of a row. Write: site = "COLUMN".')
+    for path in write_parts(read_columns(file, said), said.site, out):
+        typer.echo(f"{path}")
+
+
+def check_data(
+    study: StudyPath,
+    data: Annotated[Path, typer.Option(help="The site's records.")],
+    output: Format = "table",
+) -> None:
+    """Hold a file against a study's schema before consent: every mismatch, not only the first. Nothing leaves.
+
+    Exit code 0 if the file can be used, 2 if it cannot. STUDY may be a study file or a schema.toml.
+
+    Example: `secure-sapefl site check-data study.toml --data patients.csv`
+    """
+    from secure_sapefl.data.tables.mismatches import mismatches
+    from secure_sapefl.data.tables.readers import read_columns
+    from secure_sapefl.data.tables.schema import load_table_schema
+
+    said = load_table_schema(study)
+    columns = read_columns(data, said)
+    found = mismatches(columns, said)
+    if output == "json":
+        listed = [{"column": one.column, "says": one.says, "blocks": one.blocks} for one in found]
+        typer.echo(json.dumps({"file": data.name, "rows": len(columns), "read": columns.found, "mismatches": listed}))
+    else:
+        _say(f"{data.name}: {columns.found}, {len(columns):,} records", found)
+    if any(one.blocks for one in found):
+        raise typer.Exit(2)
+
+
+def _say(title: str, found: "tuple[Mismatch, ...]") -> None:
+    typer.echo(title)
+    for one in found:
+        typer.echo(f"{'does not fit' if one.blocks else 'look at it'}: {one.sentence}")
+    if not found:
+        typer.echo("Everything fits the study's schema.")
+
+
+def _show(schema: "TableSchema") -> None:
+    roles = {"site": schema.site, "person": schema.person}
+    rows: list[tuple[str, ...]] = [
+        (one.name, one.kind, _said(one), "may be missing" if one.may_be_missing else "") for one in schema.features
+    ]
+    rows += [(schema.label, "label", ", ".join(schema.classes), "")]
+    rows += [(name, role, "", "") for role, name in roles.items() if name is not None]
+    rows += [(name, "identifier", "not read", "") for name in schema.identifiers or ()]
+    rows += [(name, "ignored", "not read", "") for name in schema.ignored or ()]
+    print_table("", ("column", "is", "values", ""), rows)
+
+
+def _said(feature: object) -> str:
+    levels, low, high = (getattr(feature, name, None) for name in ("levels", "low", "high"))
+    return ", ".join(levels) if levels else f"{low} to {high}"

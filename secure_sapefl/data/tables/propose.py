@@ -1,0 +1,156 @@
+"""A schema proposed from a file: kinds, levels, ranges and roles, for a person to read and correct.
+
+What is proposed was read off records. A private study needs a schema that a person has made public knowledge; a
+simulation without a budget may use a proposal as it is.
+"""
+
+import math
+from collections.abc import Iterator, Sequence
+from datetime import date, datetime
+from typing import Any, Final
+
+from secure_sapefl.data.tables.columns import Columns, is_missing
+from secure_sapefl.data.tables.schema import Boolean, Categorical, Date, Feature, Numeric, TableSchema
+from secure_sapefl.data.tables.values import SPELLINGS
+from secure_sapefl.errors import BadInput
+
+DATE_FORMATS: Final = ("%Y-%m-%d", "%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%Y%m%d", "%Y-%m-%d %H:%M:%S")
+MOST_LEVELS: Final = 50
+_SITE_NAMES: Final = frozenset({"site", "hospital", "clinic", "centre", "center", "klinik", "krankenhaus", "group"})
+_PERSON_NAMES: Final = frozenset({"person", "patient", "subject", "patient_id", "subject_id", "person_id"})
+
+
+def propose(columns: Columns, *, label: str, site: str | None = None, person: str | None = None) -> TableSchema:
+    """Numbers are numbers, whatever they mean; texts are yes and no, dates, levels or, with too many, identifiers."""
+    special = [name for name in (label, site, person) if name is not None]
+    for name in special:
+        columns.named(name)
+    if len(set(special)) < len(special):
+        raise BadInput(f"{columns.source}: one column cannot be two of the label, the site (group) and the person.")
+    features: list[Feature] = []
+    identifiers, ignored = [], []
+    for name in (name for name in columns.cells if name not in special):
+        found = _proposed(name, columns.cells[name])
+        if found == "identifier":
+            identifiers.append(name)
+        elif isinstance(found, str):
+            ignored.append(name)
+        else:
+            features.append(found)
+    if not features:
+        raise BadInput(f"{columns.source} has no column left for features beside {', '.join(special)}.")
+    return TableSchema.read(
+        {
+            "label": label,
+            "classes": classes_of(columns, label),
+            "features": features,
+            "scaling": "site",
+            "site": site,
+            "person": person,
+            "identifiers": identifiers or None,
+            "ignored": ignored or None,
+        },
+        columns.source,
+    )
+
+
+def with_ranges(schema: TableSchema, columns: Columns) -> TableSchema:
+    """Every number and date with a range around what the file holds, rounded outwards; scaled by those."""
+    features = [_ranged(feature, columns.cells[feature.name]) for feature in schema.features]
+    return schema.model_copy(update={"features": tuple(features), "scaling": "range"})
+
+
+def guessed(columns: Columns, names: frozenset[str], taken: Sequence[str | None]) -> str | None:
+    """The first column that is called so, by a list of usual names."""
+    return next((name for name in columns.cells if name.lower() in names and name not in taken), None)
+
+
+def guessed_site(columns: Columns, taken: Sequence[str | None]) -> str | None:
+    return guessed(columns, _SITE_NAMES, taken)
+
+
+def guessed_person(columns: Columns, taken: Sequence[str | None]) -> str | None:
+    return guessed(columns, _PERSON_NAMES, taken)
+
+
+def classes_of(columns: Columns, label: str) -> list[str]:
+    cells = columns.named(label)
+    absent = [index for index, cell in enumerate(cells) if is_missing(cell)]
+    if absent:
+        raise BadInput(
+            f"{columns.source}: column {label!r} has {len(absent):,} missing values, the first in "
+            f"{columns.place(absent[0])}. A record without a class cannot be learned from: remove those rows."
+        )
+    classes = sorted(set(cells))
+    if len(classes) < 2:
+        raise BadInput(f"{columns.source}: column {label!r} has a single class; a classifier needs at least two.")
+    return classes
+
+
+def _proposed(name: str, cells: Sequence[str]) -> Feature | str:
+    present = [cell for cell in cells if not is_missing(cell)]
+    common: dict[str, Any] = {"name": name, "may_be_missing": len(present) < len(cells)}
+    if not present:
+        return "empty"
+    if all(map(_is_number, present)):
+        return Numeric(**common)
+    if all(cell.lower() in SPELLINGS for cell in present):
+        return Boolean(**common)
+    if (written := next(_formats(present), None)) is not None:
+        return Date(**common, format=written)
+    levels = sorted(set(present))
+    if len(levels) > MOST_LEVELS or (len(levels) > 2 and 2 * len(levels) > len(present)):
+        return "identifier"
+    return _levels(common, levels)
+
+
+def _levels(common: dict[str, Any], levels: list[str]) -> Feature | str:
+    return Categorical(**common, levels=tuple(levels)) if len(levels) > 1 else "constant"
+
+
+def _formats(present: Sequence[str]) -> Iterator[str]:
+    for written in DATE_FORMATS:
+        if all(_day(cell, written) is not None for cell in present):
+            yield written
+
+
+def _ranged(feature: Feature, cells: Sequence[str]) -> Feature:
+    present = [cell for cell in cells if not is_missing(cell)]
+    match feature:
+        case Numeric():
+            low, high = outwards(*_ends(float(cell) for cell in present))
+            return feature.model_copy(update={"low": low, "high": high})
+        case Date(format=written):
+            days = [day for cell in present if (day := _day(cell, written)) is not None]
+            first, last = min(days).year, max(days).year + 1
+            return feature.model_copy(update={"low": date(first, 1, 1), "high": date(last, 1, 1)})
+        case _:
+            return feature
+
+
+def outwards(low: float, high: float) -> tuple[float, float]:
+    """The same range to two digits of its width, never narrower: 18.2 to 93 is 18 to 93, of width 75."""
+    width = high - low
+    if width <= 0:
+        return low - 1.0, high + 1.0
+    step = 10.0 ** (math.floor(math.log10(width)) - 1)
+    return round(math.floor(low / step) * step, 12), round(math.ceil(high / step) * step, 12)
+
+
+def _ends(values: Iterator[float]) -> tuple[float, float]:
+    numbers = list(values)
+    return min(numbers), max(numbers)
+
+
+def _is_number(cell: str) -> bool:
+    try:
+        return math.isfinite(float(cell))
+    except ValueError:
+        return False
+
+
+def _day(cell: str, written: str) -> date | None:
+    try:
+        return datetime.strptime(cell, written).date()
+    except ValueError:
+        return None

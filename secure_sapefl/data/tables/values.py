@@ -1,0 +1,149 @@
+"""A table held to a schema: text becomes numbers. A complaint names column and place, never the value."""
+
+import hashlib
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Final, assert_never
+
+import numpy as np
+from numpy.typing import NDArray
+
+from secure_sapefl.data.table import Table
+from secure_sapefl.data.tables.columns import Columns, is_missing
+from secure_sapefl.data.tables.preparation import preparation
+from secure_sapefl.data.tables.schema import Boolean, Categorical, Date, Feature, Numeric, TableSchema
+
+Floats = NDArray[np.float64]
+Codes = NDArray[np.int64]
+SPELLINGS: Final[Mapping[str, float]] = {
+    **dict.fromkeys(("no", "n", "false", "f", "0", "nein", "non"), 0.0),
+    **dict.fromkeys(("yes", "y", "true", "t", "1", "ja", "oui", "si", "sí"), 1.0),
+}
+
+
+def table_of(columns: Columns, schema: TableSchema) -> Table:
+    """All that the schema asks for, in the file's order. What is of other roles may be there and is not looked at."""
+    columns.require([*schema.names, schema.label, *_one(schema.person)], schema.known)
+    group, group_names = sites_of(columns, schema)
+    return Table(
+        X=features_of(columns, schema),
+        y=labels_of(columns, schema),
+        class_names=schema.classes,
+        source=f"{columns.source}, {len(columns):,} records",
+        prepare=preparation(schema),
+        group=group,
+        group_names=group_names,
+        segment=persons_of(columns, schema),
+        persons=schema.person is not None,
+    )
+
+
+def features_of(columns: Columns, schema: TableSchema) -> Floats:
+    """Rows as numbers, one column a feature: levels as their position, days from a reference, NaN where missing."""
+    return np.stack([_feature(columns, feature) for feature in schema.features], axis=1)
+
+
+def labels_of(columns: Columns, schema: TableSchema) -> Codes:
+    place = {name: k for k, name in enumerate(schema.classes)}
+    cells = columns.named(schema.label)
+    for index, cell in enumerate(cells):
+        if cell not in place:
+            what = "the class is missing" if is_missing(cell) else "not a class of the study"
+            raise columns.bad(schema.label, index, f"{what}; classes are {', '.join(schema.classes)}")
+    return np.array([place[cell] for cell in cells], dtype=np.int64)
+
+
+def sites_of(columns: Columns, schema: TableSchema) -> tuple[Codes | None, tuple[str, ...]]:
+    """The site of each row, where the file says it; a site's own file need not."""
+    if schema.site is None or schema.site not in columns.cells:
+        return None, ()
+    names, codes = np.unique(np.array(_present(columns, schema.site)), return_inverse=True)
+    return codes.astype(np.int64), tuple(str(name) for name in names.tolist())
+
+
+def persons_of(columns: Columns, schema: TableSchema) -> Codes | None:
+    """A number for each person that follows from the name alone: no other row decides what it is."""
+    if schema.person is None:
+        return None
+    numbers = {name: _number_of(name) for name in _present(columns, schema.person)}
+    return np.array([numbers[name] for name in columns.cells[schema.person]], dtype=np.int64)
+
+
+def value_of(feature: Feature, cell: str) -> float:
+    """A cell as a number; ValueError says in words what is wrong with it. NaN is a missing value that may be so."""
+    if is_missing(cell):
+        if not feature.may_be_missing:
+            raise ValueError("the value is missing; impute it or remove the record")
+        return float("nan")
+    match feature:
+        case Categorical(levels=levels):
+            if cell not in levels:
+                raise ValueError(f"not one of the study's levels: {', '.join(levels)}")
+            return float(levels.index(cell))
+        case Boolean():
+            if cell.lower() not in SPELLINGS:
+                raise ValueError("neither yes nor no, which the study expects here")
+            return SPELLINGS[cell.lower()]
+        case Date():
+            return _within(feature, _day(feature, cell))
+        case Numeric():
+            return _within(feature, _number(cell))
+        case _:
+            assert_never(feature)
+
+
+def _feature(columns: Columns, feature: Feature) -> Floats:
+    values = np.full(len(columns), np.nan)
+    for index, cell in enumerate(columns.named(feature.name)):
+        try:
+            values[index] = value_of(feature, cell)
+        except ValueError as error:
+            raise columns.bad(feature.name, index, str(error)) from None
+    return values
+
+
+def _number(cell: str) -> float:
+    try:
+        value = float(cell)
+    except ValueError:
+        raise ValueError("not a number, which the study expects here") from None
+    if not np.isfinite(value):
+        raise ValueError("not a finite number")
+    return value
+
+
+def _day(feature: Date, cell: str) -> float:
+    try:
+        return feature.days(datetime.strptime(cell, feature.format).date())
+    except ValueError:
+        raise ValueError(f"not a date written as {feature.format}") from None
+
+
+def _within(feature: Numeric | Date, value: float) -> float:
+    allowed = feature.range
+    if allowed is not None and not allowed.low <= value <= allowed.high:
+        bounds = (
+            f"{feature.low:g} to {feature.high:g}"
+            if isinstance(feature, Numeric)
+            else f"{feature.low} to {feature.high}"
+        )
+        raise ValueError(f"outside the study's range {bounds}")
+    return value
+
+
+def _present(columns: Columns, name: str) -> list[str]:
+    cells = columns.named(name)
+    absent = next((index for index, cell in enumerate(cells) if is_missing(cell)), None)
+    if absent is not None:
+        raise columns.bad(name, absent, "the value is missing; without it nobody knows where the record belongs")
+    return list(cells)
+
+
+def _number_of(name: str) -> int:
+    return (
+        int.from_bytes(hashlib.blake2b(name.encode(), digest_size=8, person=b"sapefl person").digest(), "little") >> 1
+    )
+
+
+def _one(name: str | None) -> tuple[str, ...]:
+    return () if name is None else (name,)

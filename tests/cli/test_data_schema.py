@@ -1,0 +1,89 @@
+"""From a file to a schema, to the sites' files, to what does not fit."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from secure_sapefl.cli.app import main
+from secure_sapefl.data.tables.schema import load_table_schema
+
+
+@pytest.fixture
+def table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    lines = [
+        f"{rng.integers(20, 90)},5;{'mw'[k % 2]};{['Köln', 'Łódź'][k % 2]};{['nein', 'ja'][rng.integers(2)]}"
+        for k in range(40)
+    ]
+    path = tmp_path / "klinik.csv"
+    path.write_text("\n".join(["Alter;Geschlecht;Klinik;krank", *lines]) + "\n", encoding="utf-8")
+    return path
+
+
+def run(*words: str, monkeypatch: pytest.MonkeyPatch) -> int:
+    monkeypatch.setattr("sys.argv", ["secure-sapefl", *words])
+    with pytest.raises(SystemExit) as exit_:
+        main()
+    return int(exit_.value.code or 0)
+
+
+def test_schema_split_check_and_rehearsal(
+    table: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run("data", "schema", "klinik.csv", "--label", "krank", monkeypatch=monkeypatch) == 0
+    out = capsys.readouterr().out
+    assert "divided by semicolons, UTF-8, 40 rows" in out
+    schema = load_table_schema(Path("schema.toml"))
+    assert (schema.site, schema.names, schema.classes) == ("Klinik", ("Alter", "Geschlecht"), ("ja", "nein"))
+    assert run("data", "split", "klinik.csv", "--schema", "schema.toml", "--out", "sites", monkeypatch=monkeypatch) == 0
+    assert run("site", "check-data", "schema.toml", "--data", "sites/Köln.csv", monkeypatch=monkeypatch) == 0
+    assert "look at it: Column 'Geschlecht'" not in capsys.readouterr().out
+    words = (
+        "simulate",
+        "--dataset",
+        "klinik.csv",
+        "--data-schema",
+        "schema.toml",
+        "--rounds",
+        "1",
+        "--local-epochs",
+        "1",
+    )
+    extra = ("--protection", "plaintext", "--out", "run", "--format", "json", "--method", "fedavg")
+    assert run(*words, *extra, monkeypatch=monkeypatch) == 0
+    summary = json.loads(capsys.readouterr().out)
+    assert summary["client_names"] == ["Köln", "Łódź"]
+    assert summary["preparation"] == "one scale for all sites, from public ranges; categories as columns of 0 and 1"
+
+
+def test_a_file_that_does_not_fit_ends_in_exit_code_two(
+    table: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run("data", "schema", "klinik.csv", "--label", "krank", monkeypatch=monkeypatch)
+    table.write_text(table.read_text(encoding="utf-8").replace("m;", "M;"), encoding="utf-8")
+    capsys.readouterr()
+    words = ("site", "check-data", "schema.toml", "--data", "klinik.csv")
+    assert run(*words, monkeypatch=monkeypatch) == 2
+    said = capsys.readouterr().out
+    assert "does not fit: Column 'Geschlecht': 20 values of 40" in said
+    assert "look at it: Column 'Klinik': records of 2 sites" in said
+    assert run(*words, "--format", "json", monkeypatch=monkeypatch) == 2
+    assert json.loads(capsys.readouterr().out)["mismatches"][0]["blocks"] is True
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["data", "schema", "klinik.csv"], "which column is the label"),
+        (["data", "schema", "klinik.csv", "--label", "krank", "--out", "klinik.csv"], "a person may have corrected it"),
+        (["data", "schema", "absent.csv", "--label", "krank"], "There is no file"),
+    ],
+)
+def test_mistakes(
+    table: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], words: list[str], told: str
+) -> None:
+    assert run(*words, monkeypatch=monkeypatch) == 2
+    assert told in " ".join(capsys.readouterr().err.split())
