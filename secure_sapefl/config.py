@@ -26,6 +26,9 @@ from secure_sapefl.errors import BadInput
 Partition = Literal["natural", "dirichlet", "iid", "clustered"]
 ProtectionName = Literal["ckks", "plaintext"]
 ScoreVisibility = Literal["open", "hidden"]
+NoiseSource = Literal["local", "shared"]
+PrivacyUnit = Literal["record", "person", "site"]
+Optimizer = Literal["momentum", "adam"]
 Panel = Literal["Data", "Federation", "Training", "Privacy", "Protection", "Running"]
 """The parts of `--help` and of the table of settings, in their order."""
 
@@ -109,6 +112,25 @@ class Plan(Settings):
     scores: ScoreVisibility = setting(
         "Protection", "open", "open: the server reads each score s_c. hidden: sites weigh their updates themselves."
     )
+    dp_noise: NoiseSource = setting(
+        "Privacy", "local", "local: each site's noise hides it. shared: that of all sites hides them in the sum."
+    )
+    dp_unit: PrivacyUnit = setting("Privacy", "record", "Whom shared noise hides: a record, a person or a whole site.")
+    dp_contributors: int | None = setting(
+        "Privacy", None, "m: with shared noise, the fewest sites in a sum; by default nine of ten of the invited.", ge=2
+    )
+    dp_colluders: int = setting("Privacy", 1, "t: of these, how many may collude.", ge=0)
+    dp_rate: float | None = setting(
+        "Privacy",
+        None,
+        "With shared noise, a record's chance to be in a step; by default calibrated.",
+        gt=0,
+        le=1,
+    )
+    dp_lr: float | None = setting(
+        "Privacy", None, "With shared noise, the learning rate of the common step; by default calibrated.", gt=0
+    )
+    dp_optimizer: Optimizer = setting("Privacy", "momentum", "With shared noise, the optimiser of the common step.")
 
 
 class Config(Plan):

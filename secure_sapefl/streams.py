@@ -28,6 +28,7 @@ class Purpose(IntEnum):
     LABEL_SHARES = 14
     START_ROWS = 15
     DROPOUT = 16
+    SHARED_STEP = 17
 
 
 def stream(seed: int, purpose: Purpose, *, round_index: int = 0, site: int = 0) -> np.random.Generator:

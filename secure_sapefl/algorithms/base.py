@@ -14,7 +14,13 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from secure_sapefl.algorithms.group import SiteGroup
-from secure_sapefl.algorithms.releases import NO_PRIVATE_FORM, NotPrivate, Releases
+from secure_sapefl.algorithms.releases import (
+    NO_PRIVATE_FORM,
+    NO_SHARED_FORM,
+    NotPrivate,
+    NotShared,
+    Releases,
+)
 from secure_sapefl.config import Settings
 from secure_sapefl.models.base import Model
 
@@ -91,6 +97,8 @@ class Algorithm:
     peers_from: Literal["cohort", "everyone"] = "cohort"
     options: type[Settings] = NoOptions
     releases: Callable[[Any, int], Releases] | NotPrivate = NO_PRIVATE_FORM
+    from_common: Callable[[SiteGroup, Any], Tensor] | NotShared = NO_SHARED_FORM
+    """Under shared noise (privacy/shared), the model a site makes of the common one at home, without peers, [G, P]."""
 
 
 def no_state(theta_initial: Tensor, sites: int) -> dict[str, Tensor]:  # noqa: ARG001 - one signature for all methods

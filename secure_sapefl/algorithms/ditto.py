@@ -6,6 +6,7 @@ averaged by n_c, as for every other method.
 """
 
 from pydantic import Field
+from torch import Tensor
 
 from secure_sapefl.algorithms.base import Algorithm, Contribution, Homomorphic, personal_state
 from secure_sapefl.algorithms.group import SiteGroup
@@ -32,6 +33,12 @@ def site_round(group: SiteGroup, options: DittoOptions) -> Contribution:
     )
 
 
+def from_common(group: SiteGroup, options: DittoOptions) -> Tensor:
+    """Under shared noise, where a round is one step: E epochs on the leash, from the common model, when it is used."""
+    objective = group.proximal(group.theta_global, options.strength)
+    return group.train(group.everywhere(group.theta_global), objective, Purpose.LOCAL_BATCHES)
+
+
 ALGORITHM = Algorithm(
     name="ditto",
     title="Ditto",
@@ -43,4 +50,5 @@ ALGORITHM = Algorithm(
     score_bound=lambda facts: float(facts.largest_site),
     releases=one_update,
     options=DittoOptions,
+    from_common=from_common,
 )

@@ -19,7 +19,7 @@ from torch import Tensor
 
 from secure_sapefl.algorithms.base import Algorithm, Contribution, Homomorphic, personal_state
 from secure_sapefl.algorithms.group import SiteGroup
-from secure_sapefl.algorithms.releases import PrivateTraining, Releases
+from secure_sapefl.algorithms.releases import NotShared, PrivateTraining, Releases
 from secure_sapefl.config import Settings
 from secure_sapefl.sape.similarity import weight_similarity
 from secure_sapefl.streams import Purpose
@@ -87,6 +87,7 @@ ALGORITHM = Algorithm(
     relays_models=True,
     peers_from="everyone",
     options=FedAcsOptions,
+    from_common=NotShared("nothing is summed: peers read each other's models."),
     releases=lambda _, epochs: Releases(
         trainings=(PrivateTraining(Purpose.LOCAL_BATCHES, "theta_personal", epochs),), free=("similarity_score",)
     ),

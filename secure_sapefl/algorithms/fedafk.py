@@ -23,7 +23,7 @@ from torch.linalg import vecdot
 
 from secure_sapefl.algorithms.base import Algorithm, Contribution, Homomorphic, personal_state
 from secure_sapefl.algorithms.group import SiteGroup
-from secure_sapefl.algorithms.releases import one_update
+from secure_sapefl.algorithms.releases import NotShared, one_update
 from secure_sapefl.config import Settings
 from secure_sapefl.streams import Purpose
 from secure_sapefl.training.objective import LocalLoss
@@ -89,4 +89,5 @@ ALGORITHM = Algorithm(
     splits_models=True,
     options=FedAfkOptions,
     releases=one_update,
+    from_common=NotShared("what it sends follows from a model that each site trains for itself."),
 )

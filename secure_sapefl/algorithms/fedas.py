@@ -30,7 +30,7 @@ from torch.nn import functional as F
 
 from secure_sapefl.algorithms.base import Algorithm, Contribution, Homomorphic, body_only, personal_state
 from secure_sapefl.algorithms.group import SiteGroup
-from secure_sapefl.algorithms.releases import PrivateQuery, PrivateTraining, Releases
+from secure_sapefl.algorithms.releases import NotShared, PrivateQuery, PrivateTraining, Releases
 from secure_sapefl.config import Settings
 from secure_sapefl.streams import Purpose
 from secure_sapefl.training.objective import Batch, LocalLoss, Objective
@@ -156,4 +156,5 @@ ALGORITHM = Algorithm(
     splits_models=True,
     options=FedAsOptions,
     releases=releases,
+    from_common=NotShared("its heads stay at the sites, so there is no common model to take a gradient at."),
 )

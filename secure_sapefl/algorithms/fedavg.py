@@ -1,8 +1,11 @@
 """FedAvg (McMahan et al., AISTATS 2017): average locally trained copies of one model, weighted by n_c."""
 
+from torch import Tensor
+
 from secure_sapefl.algorithms.base import Algorithm, Contribution, Homomorphic, NoOptions, no_state
 from secure_sapefl.algorithms.group import SiteGroup
 from secure_sapefl.algorithms.releases import one_update
+from secure_sapefl.config import Settings
 
 
 def site_round(group: SiteGroup, _: NoOptions) -> Contribution:
@@ -12,6 +15,11 @@ def site_round(group: SiteGroup, _: NoOptions) -> Contribution:
     return Contribution(state={}, update=theta_local - group.theta_global, score=group.row_counts)
 
 
+def as_it_is(group: SiteGroup, _: Settings) -> Tensor:
+    """Everybody uses the common model."""
+    return group.everywhere(group.theta_global)
+
+
 ALGORITHM = Algorithm(
     name="fedavg",
     title="FedAvg",
@@ -19,7 +27,8 @@ ALGORITHM = Algorithm(
     homomorphic=Homomorphic.WEIGHTED_SUM,
     initial_state=no_state,
     site_round=site_round,
-    personal_models=lambda group, _: group.everywhere(group.theta_global),
+    personal_models=as_it_is,
     score_bound=lambda facts: float(facts.largest_site),
     releases=one_update,
+    from_common=as_it_is,
 )

@@ -31,5 +31,6 @@ ALGORITHM = replace(
     title="FedAvg + fine-tuning",
     source="McMahan et al., AISTATS 2017, with local fine-tuning before use",
     personal_models=fine_tuned,
+    from_common=fine_tuned,
     options=FineTuningOptions,
 )

@@ -25,4 +25,5 @@ ALGORITHM = replace(
     title="FedAvg + fine-tuning, averaged",
     source="this project: the control of sapefl-plus",
     personal_models=fine_tuned,
+    from_common=fine_tuned,
 )

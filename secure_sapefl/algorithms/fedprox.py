@@ -8,7 +8,7 @@ from pydantic import Field
 
 from secure_sapefl.algorithms.base import Algorithm, Contribution, Homomorphic, no_state
 from secure_sapefl.algorithms.group import SiteGroup
-from secure_sapefl.algorithms.releases import one_update
+from secure_sapefl.algorithms.releases import NotShared, one_update
 from secure_sapefl.config import Settings
 from secure_sapefl.streams import Purpose
 
@@ -37,5 +37,6 @@ ALGORITHM = Algorithm(
     personal_models=lambda group, _: group.everywhere(group.theta_global),
     score_bound=lambda facts: float(facts.largest_site),
     releases=one_update,
+    from_common=NotShared("with one step a round its leash is never tight, and it would be FedAvg. Choose fedavg."),
     options=FedProxOptions,
 )

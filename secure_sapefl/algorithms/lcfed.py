@@ -31,7 +31,7 @@ from torch.nn import functional as F
 
 from secure_sapefl.algorithms.base import Algorithm, Contribution, Homomorphic, personal_state
 from secure_sapefl.algorithms.group import SiteGroup
-from secure_sapefl.algorithms.releases import one_update
+from secure_sapefl.algorithms.releases import NotShared, one_update
 from secure_sapefl.config import Settings
 from secure_sapefl.models.base import Model
 from secure_sapefl.streams import Purpose
@@ -152,6 +152,7 @@ ALGORITHM = Algorithm(
     personal_models=lambda group, _: group.state["theta_personal"],
     score_bound=lambda facts: float(facts.largest_site),
     releases=one_update,
+    from_common=NotShared("which cluster a site belongs to follows from its records in every round."),
     update_length=update_length,
     initial_global=initial_global,
     global_step=global_step,

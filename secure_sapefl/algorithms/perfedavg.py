@@ -27,7 +27,7 @@ from torch import Tensor
 
 from secure_sapefl.algorithms.base import Algorithm, Contribution, Homomorphic, no_state
 from secure_sapefl.algorithms.group import SiteGroup
-from secure_sapefl.algorithms.releases import PrivateTraining, Releases
+from secure_sapefl.algorithms.releases import NotShared, PrivateTraining, Releases
 from secure_sapefl.config import Settings
 from secure_sapefl.streams import Purpose
 from secure_sapefl.training.objective import LocalLoss
@@ -108,4 +108,5 @@ ALGORITHM = Algorithm(
     score_bound=lambda _: 1.0,
     options=PerFedAvgOptions,
     releases=releases,
+    from_common=NotShared("its gradients are taken at points that differ from site to site."),
 )

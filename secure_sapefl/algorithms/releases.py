@@ -55,6 +55,16 @@ class NotPrivate:
 NO_PRIVATE_FORM: Final = NotPrivate("nobody has worked one out for this method.")
 
 
+@dataclass(frozen=True, slots=True)
+class NotShared:
+    """Why a method cannot make do with noised sums of gradients at one common model."""
+
+    reason: str
+
+
+NO_SHARED_FORM: Final = NotShared("nobody has worked out how it would use noised sums alone.")
+
+
 def nothing(_: Settings, __: int) -> Releases:
     """All stays at the site."""
     return Releases(notes=("Nothing leaves a site, so nothing is spent and training is not noised.",))

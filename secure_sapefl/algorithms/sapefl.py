@@ -173,6 +173,13 @@ def used_models(group: SiteGroup, options: SapeOptions) -> Tensor:
     return group.train(theta, LocalLoss(), Purpose.FINE_TUNING, options.refine_epochs, leaves=False)
 
 
+def from_common(group: SiteGroup, options: SapeOptions) -> Tensor:
+    """Under shared noise, where no peer's model travels: the personal step of Eq. 5 with the global anchor alone."""
+    newest = group.everywhere(group.theta_global)
+    objective = dual_anchored(group, options, newest, PeerAnchors.nobody(newest))
+    return group.train(newest, objective, Purpose.PERSONAL_BATCHES, options.personal_epochs)
+
+
 def releases(options: SapeOptions, local_epochs: int) -> Releases:
     """Both trainings by DP-SGD; the vector of output similarities once, for anchor, filter and score alike."""
     queries = [PrivateQuery(Purpose.SIMILARITY_ROWS, "similarity_score")]
@@ -204,4 +211,5 @@ ALGORITHM = Algorithm(
     relays_models=True,
     options=SapeOptions,
     releases=releases,
+    from_common=from_common,
 )

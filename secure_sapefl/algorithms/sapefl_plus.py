@@ -163,10 +163,14 @@ def _personal_step(group: SiteGroup, options: SapePlusOptions, start: Tensor, pe
 
 def personal_models(group: SiteGroup, options: SapePlusOptions) -> Tensor:
     """What each site uses: its model where it lives among peers, otherwise the newest global model made its own."""
-    nobody = torch.zeros(group.size, dtype=torch.bool, device=group.theta_global.device)
-    newest = group.everywhere(group.theta_global)
-    renewed = _personal_step(group, options, newest, PeerAnchors(newest, nobody, nobody.long()))
+    renewed = from_common(group, options)
     return torch.where(group.state["listens"].unsqueeze(1) > 0, group.state["theta_personal"], renewed)
+
+
+def from_common(group: SiteGroup, options: SapePlusOptions) -> Tensor:
+    """The personal step without peers."""
+    newest = group.everywhere(group.theta_global)
+    return _personal_step(group, options, newest, PeerAnchors.nobody(newest))
 
 
 def _anchored(group: SiteGroup, options: SapePlusOptions, peer_anchor: PeerAnchors) -> Objective:
@@ -207,4 +211,5 @@ ALGORITHM = Algorithm(
     relays_models=True,
     options=SapePlusOptions,
     releases=releases,
+    from_common=from_common,
 )

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 @contextmanager
 def round_progress(rounds: int, quiet: bool) -> "Iterator[Observer]":
     """A bar with the accuracy so far and the time left; on a pipe, one line a round. It observes the run."""
-    from secure_sapefl.engine.events import RoundClosed  # imports torch, which the run needs anyway
+    from secure_sapefl.engine.events import RoundClosed, RunBegun  # imports torch, which the run needs anyway
 
     console = Console(stderr=True, quiet=quiet)
     columns = (
@@ -41,6 +41,10 @@ def round_progress(rounds: int, quiet: bool) -> "Iterator[Observer]":
         task = progress.add_task("round", total=rounds, news="starting")
 
         def hear(event: "RunEvent") -> None:
+            if isinstance(event, RunBegun):
+                progress.update(task, total=event.config.rounds)
+                for sentence in event.plan:
+                    console.print(f"plan: {sentence}", markup=False, highlight=False, soft_wrap=True)
             if isinstance(event, RoundClosed):
                 show(event.record)
 
@@ -48,7 +52,8 @@ def round_progress(rounds: int, quiet: bool) -> "Iterator[Observer]":
             news = _news(record)
             progress.update(task, completed=record.round_index + 1, news=news)
             if not console.is_terminal:
-                console.print(f"round {record.round_index + 1}/{rounds}  {news}", highlight=False, soft_wrap=True)
+                of = f"{progress.tasks[task].total:.0f}"
+                console.print(f"round {record.round_index + 1}/{of}  {news}", highlight=False, soft_wrap=True)
             for refusal in record.refusals:
                 console.print(
                     f"round {record.round_index + 1}: {refusal.site} left out: {refusal.reason}", markup=False

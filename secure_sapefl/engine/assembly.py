@@ -5,7 +5,7 @@ simulation, its late sites, its audit and its predictions cannot differ in how t
 """
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 
@@ -18,16 +18,20 @@ from secure_sapefl.engine.privacy import (
     Privacy,
     privacy_for,
     public_facts_of,
+    shared_noise_for,
     warn_of_preparation,
     with_public_facts,
 )
-from secure_sapefl.engine.protection import Protection, protection_for
+from secure_sapefl.engine.protection import Protection, exact_numbers, protection_for
 from secure_sapefl.engine.result import versions
 from secure_sapefl.engine.sites import Sites
 from secure_sapefl.errors import BadInput
 from secure_sapefl.models.base import Build
 from secure_sapefl.own_code import own_function
 from secure_sapefl.protocol.blueprint import Blueprint
+
+if TYPE_CHECKING:
+    from secure_sapefl.privacy.shared.setup import SharedNoise
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,6 +43,7 @@ class Assembly:
     late: Federation | None  # those that come after the last round
     device: torch.device
     sites: Sites
+    shared: "SharedNoise | None"  # where sites share their noise, all that follows from that
 
     @property
     def group_size(self) -> int:
@@ -54,7 +59,7 @@ class Assembly:
         """With the ledgers of its sites, which it holds from now on. Says aloud what their budget does not cover."""
         learned = self.federation.learned
         warn_of_preparation(self.blueprint.config, learned=learned)
-        return privacy_for(self.blueprint, self.sites, learned=learned)
+        return privacy_for(self.blueprint, self.sites, self.shared, learned=learned)
 
     def facts(self) -> dict[str, Any]:
         """What a summary says of a run before its first round."""
@@ -110,8 +115,11 @@ def assemble(config: Config, federation: Federation | None = None, model: Build 
         largest_site=max(training.declared),
         build=build,
     )
+    shared = shared_noise_for(blueprint, training.declared, exact_numbers(blueprint.study.cohort_size))
+    if shared is not None:
+        blueprint = blueprint.with_shared_noise(shared.config, shared.algorithm)
     sites = Sites(blueprint, training, device)
-    return Assembly(blueprint=blueprint, federation=training, late=late, device=device, sites=sites)
+    return Assembly(blueprint=blueprint, federation=training, late=late, device=device, sites=sites, shared=shared)
 
 
 def divided(federation: Federation, late: int) -> tuple[Federation, Federation | None]:

@@ -27,6 +27,7 @@ class RunBegun:
     config: Config
     study: Study
     so_far: Result
+    plan: tuple[str, ...] = ()  # what was decided for the study before any record was read, in sentences
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -19,7 +19,7 @@ from secure_sapefl.engine.workers import Protector
 from secure_sapefl.metrics import Scores
 from secure_sapefl.protocol.codec import Codec
 from secure_sapefl.protocol.messages import Invitation, Refusal, RoundOutcome, SealedModel, SiteId
-from secure_sapefl.protocol.site import absorb, open_peers, run_round
+from secure_sapefl.protocol.site import absorb, open_peers, require_contributors, run_round
 from secure_sapefl.stopwatch import Stopwatch
 
 
@@ -78,6 +78,7 @@ class KeyHolders:
         """Take the global step. A sum that is not the claimed one leaves the sites where they were, and is named."""
         before = self.theta_global
         try:
+            require_contributors(outcome, self._study.least_contributors)
             self.theta_global = absorb(before, outcome, self._codec, self._study.name, self._step)
         except AggregateRejected as error:
             refusals = (*outcome.refusals, Refusal(SERVER, f"its sum was rejected by the sites. {error}"))

@@ -25,7 +25,7 @@ from secure_sapefl.config import Settings
 from secure_sapefl.data import Federation
 from secure_sapefl.engine.assembly import Assembly
 from secure_sapefl.engine.events import RunEvent, TrainingEnded
-from secure_sapefl.engine.privacy import privacy_for
+from secure_sapefl.engine.privacy import Privacy, Unprotected, privacy_for
 from secure_sapefl.engine.sites import Sites
 from secure_sapefl.errors import BadInput
 from secure_sapefl.metrics import Scores
@@ -59,8 +59,10 @@ class LateSites:
         alone = replace(blueprint, algorithm=fedavg_ft.ALGORITHM, options=as_long)
         self._alone = Sites(alone, federation, assembly.device)
         once = replace(blueprint, config=config.model_copy(update={"rounds": 1, "participation": 1.0}))
+        self._privacy: Privacy = Unprotected()  # under shared noise a late site trains at home, and sends nothing
         try:
-            self._privacy = privacy_for(once, self._sites, learned=federation.learned)
+            if assembly.shared is None:
+                self._privacy = privacy_for(once, self._sites, learned=federation.learned)
         except BadInput as error:
             raise BadInput(f"Of the late sites: {error}") from None
         self.outcome: Mapping[str, Any] | None = None

@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
+from secure_sapefl.algorithms.base import Homomorphic
 from secure_sapefl.algorithms.group import SiteGroup
 from secure_sapefl.config import Config, PublicFacts
 from secure_sapefl.data import Federation
@@ -18,6 +19,9 @@ from secure_sapefl.storage.chain import Head
 
 if TYPE_CHECKING:
     from secure_sapefl.privacy.ledger import Store
+    from secure_sapefl.privacy.paying import AnyTerms
+    from secure_sapefl.privacy.shared.carriage import ExactNumbers
+    from secure_sapefl.privacy.shared.setup import SharedNoise
 
 _WAYS_OUT: Final = (
     "Scale them by public knowledge instead: --data-option ranges=FILE.toml for a table of your own, "
@@ -72,7 +76,19 @@ class Unprotected:
         return None
 
 
-def privacy_for(blueprint: Blueprint, sites: Sites, *, learned: bool) -> Privacy:
+def shared_noise_for(blueprint: Blueprint, rows: Sequence[int], numbers: "ExactNumbers") -> "SharedNoise | None":
+    """All that follows from shared noise; None where each site's own noise hides it, or nothing leaves. ``rows`` are
+    declared by each site."""
+    config, algorithm = blueprint.config, blueprint.algorithm
+    if config.dp_noise == "local" or algorithm.homomorphic is Homomorphic.SILENT:
+        return None
+    from secure_sapefl.privacy.shared.setup import SharedNoise  # takes seconds to import
+
+    parameters = blueprint.model.parameters
+    return SharedNoise.from_config(config, algorithm, rows=rows, parameters=parameters, numbers=numbers)
+
+
+def privacy_for(blueprint: Blueprint, sites: Sites, shared: "SharedNoise | None" = None, *, learned: bool) -> Privacy:
     """What the configuration asks for, never less. ``learned``: rows were prepared with what no budget covers."""
     config = blueprint.config
     if config.dp_epsilon is None:
@@ -82,7 +98,11 @@ def privacy_for(blueprint: Blueprint, sites: Sites, *, learned: bool) -> Privacy
         Terms,
     )
 
-    terms = Terms.from_config(config, blueprint.algorithm, blueprint.options, blueprint.study.name)
+    terms: AnyTerms | None
+    if shared is not None:
+        terms = shared.terms(blueprint.options, blueprint.study.name)
+    else:
+        terms = Terms.from_config(config, blueprint.algorithm, blueprint.options, blueprint.study.name)
     assert terms is not None  # there is a budget
     rows = dict(zip(sites.names, sites.declared, strict=True))
     return StudyPrivacy(terms, rows, _stores(config.dp_ledgers), learned=learned)

@@ -68,9 +68,14 @@ class Ckks:
         return ProcessProtector(self.key, self.workers) if self.workers else InlineProtector(self.codec())
 
 
+def exact_numbers(cohort: int) -> Parameters:
+    """The plan of the sums of a simulated study, encrypted or not."""
+    return Parameters.exact(max_clients=max(cohort, 2))
+
+
 def protection_for(name: ProtectionName, algorithm: Algorithm, cohort: int, workers: int | None) -> Protection:
     """The protection asked for, never a weaker one. A method that sends nothing has nothing to protect."""
-    params = Parameters.exact(max_clients=max(cohort, 2))
+    params = exact_numbers(cohort)
     if name == "plaintext" or algorithm.homomorphic is Homomorphic.SILENT:
         return Plaintext(params)
     return Ckks(params, CohortKey.generate(params), _workers(workers))

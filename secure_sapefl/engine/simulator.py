@@ -137,7 +137,7 @@ class Simulation:
             closing(self._privacy),
             self._late or nullcontext(),
         ):
-            self._tell(RunBegun(config=self.config, study=self._study, so_far=self._so_far()))
+            self._tell(RunBegun(config=self.config, study=self._study, so_far=self._so_far(), plan=self._plan()))
             for round_index in range(len(self._records), self.config.rounds):
                 record = self._round(round_index, protector)
                 self._records.append(record)
@@ -194,6 +194,9 @@ class Simulation:
 
     def tensors(self) -> dict[str, Tensor]:
         return {**self.key_holders.tensors(), "similarity": torch.from_numpy(self._log.matrix)}
+
+    def _plan(self) -> tuple[str, ...]:
+        return () if self.assembly.shared is None else self.assembly.shared.plan.sentences()
 
     def _so_far(self) -> Result:
         return Result(

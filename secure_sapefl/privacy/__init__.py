@@ -10,5 +10,7 @@ trainer      DP-SGD over a Poisson plan
 steps        single noised gradients, for methods that take their own steps
 scores       the Gaussian mechanism on means over all records, such as output similarities
 fisher       how steep records are, as such a mean
+paying       a site that pays, whatever kind of noise hides it
 group, study what a method and a run are handed
+shared       noise that only the sum of all sites has
 """

@@ -1,6 +1,6 @@
 """What a method is handed in place of its group's records: the mechanisms, each with its payment."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import torch
@@ -9,7 +9,7 @@ from torch import Tensor
 from secure_sapefl.models.base import Model
 from secure_sapefl.privacy.fisher import mean_squared_norms
 from secure_sapefl.privacy.ledger import Paid
-from secure_sapefl.privacy.randomness import Randomness
+from secure_sapefl.privacy.randomness import RandomnessFor
 from secure_sapefl.privacy.scores import noisy_means
 from secure_sapefl.privacy.steps import PrivateStep, steps_privately
 from secure_sapefl.privacy.trainer import epochs_privately, train_privately
@@ -25,7 +25,7 @@ class PrivateGroup:
 
     rows: tuple[int, ...]
     paid: tuple[Mapping[Purpose, Paid], ...]
-    randomness: Callable[[Purpose], Sequence[Randomness]]
+    randomness: RandomnessFor
     clip: float
 
     def train(

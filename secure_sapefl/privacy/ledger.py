@@ -90,16 +90,20 @@ class Ledger:
 
     def charge(self, events: Sequence[Event]) -> tuple[Paid, ...]:
         """Put all of ``events`` on record, or refuse all of them; then, and only then, hand out proof."""
-        after = rdp_epsilon(composition((*self._events, *events)), self.budget.delta)
+        self.require_budget(events)
+        self.store.append(events)
+        self._events += events
+        return tuple(Paid(event, _MINT) for event in events)
+
+    def require_budget(self, more: Sequence[Event]) -> None:
+        """`BudgetExhausted` where ``more`` would exceed it."""
+        after = rdp_epsilon(composition((*self._events, *more)), self.budget.delta)
         if after > self.budget.epsilon:
             raise BudgetExhausted(
                 f"Site {self.site!r} sits out: {self.epsilon:.4g} of its privacy budget of {self.budget.epsilon:g} is "
                 f"spent, and this round would take it to {after:.4g} (delta {self.budget.delta:g}). "
                 "Its owner alone may raise the budget."
             )
-        self.store.append(events)
-        self._events += events
-        return tuple(Paid(event, _MINT) for event in events)
 
     def holds(self, events: Sequence[Event]) -> bool:
         """Whether all of ``events`` are on record: as often as they are asked for, since equal ones are paid one by

@@ -6,12 +6,15 @@ noise: a site that serves real records draws from a cryptographically secure gen
 
 import os
 import ssl
+from collections.abc import Callable, Sequence
 from typing import Literal, Protocol
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
+
+from secure_sapefl.streams import Purpose
 
 GeneratorName = Literal["keyed streams (simulation only)", "OpenSSL (ssl.RAND_bytes)", "operating system (os.urandom)"]
 
@@ -29,6 +32,10 @@ class Randomness(Protocol):
 
     def normal_(self, out: Tensor) -> None:
         """Fill with independent standard normal numbers."""
+
+
+RandomnessFor = Callable[[Purpose], Sequence[Randomness]]
+"""Of each site of a group, for a purpose."""
 
 
 class KeyedRandomness:

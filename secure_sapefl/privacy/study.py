@@ -1,7 +1,7 @@
 """Privacy of a whole study: every site's schedule, noise and ledger; who may take part in a round; what it came to."""
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -18,7 +18,14 @@ from secure_sapefl.privacy.events import Budget, Event
 from secure_sapefl.privacy.group import PrivateGroup
 from secure_sapefl.privacy.ledger import Ledger, MemoryStore, Paid, Store
 from secure_sapefl.privacy.ledger_file import FileStore
-from secure_sapefl.privacy.randomness import KeyedRandomness, Randomness, SecureRandomness
+from secure_sapefl.privacy.paying import AnyTerms, PayingSite
+from secure_sapefl.privacy.randomness import (
+    GeneratorName,
+    KeyedRandomness,
+    Randomness,
+    RandomnessFor,
+    SecureRandomness,
+)
 from secure_sapefl.protocol.messages import Refusal, SiteId
 from secure_sapefl.storage.chain import Head
 from secure_sapefl.streams import Purpose
@@ -77,42 +84,57 @@ class Terms:
     def steps_per_epoch(self, rows: int) -> int:
         return math.ceil(rows / self.batch_size)
 
+    @property
+    def generator(self) -> GeneratorName:
+        return (SecureRandomness if self.secure_noise else KeyedRandomness).name
 
-class PrivateSite:
-    """One site's declared number of rows, the noise that follows from it, and its ledger."""
+    def secure_source(self) -> Randomness | None:
+        return SecureRandomness() if self.secure_noise else None
+
+    def site(self, name: SiteId, rows: int, store: Store) -> "PrivateSite":
+        return PrivateSite(name, rows, self, store)
+
+    def group(
+        self, rows: tuple[int, ...], paid: tuple[Mapping[Purpose, Paid], ...], randomness: RandomnessFor
+    ) -> PrivateGroup:
+        return PrivateGroup(rows, paid, randomness, self.clip)
+
+    def require_somebody(self, rows: Collection[int]) -> None:
+        if self.releases.trainings and all(count < self.batch_size for count in rows):
+            raise BadInput(
+                f"No site has as many rows as a batch ({self.batch_size}): the largest has {max(rows)}. Choose a "
+                "smaller --batch-size."
+            )
+
+    def summary(self, sites: Sequence[PayingSite]) -> dict[str, Any]:
+        noises = [site.noise for site in sites if isinstance(site, PrivateSite)]
+        training, score = ([getattr(noise, name) for noise in noises] for name in ("training", "score"))
+        return {
+            "noise_multiplier": _largest(training),
+            "noise_multiplier_per_client": training,
+            "score_noise": _largest(score),
+            "score_noise_per_client": score,
+            "clip": self.clip,
+        }
+
+
+class PrivateSite(PayingSite):
+    """A site whose own noise hides its records: how much follows from its number of rows."""
 
     def __init__(self, name: SiteId, rows: int, terms: Terms, store: Store) -> None:
-        self.name, self.rows, self._terms = name, rows, terms
+        self.name, self.rows, self.study, self._terms = name, rows, terms.study, terms
         self.ledger = Ledger(name, terms.budget, store)
-        self.noise = Noise(None, None) if self.too_small else calibrate(terms.budget, terms.schedule(rows))
+        self.noise = Noise(None, None) if self.objection else calibrate(terms.budget, terms.schedule(rows))
 
     @property
-    def too_small(self) -> bool:
+    def objection(self) -> str | None:
         """With fewer rows than a batch every record would be in every step: sampling would hide nobody."""
-        return bool(self._terms.releases.trainings) and self.rows < self._terms.batch_size
-
-    def pay(self, round_index: int) -> Mapping[Purpose, Paid]:
-        """All of a round's releases, charged before the first is begun; or `BudgetExhausted`, and none is."""
-        if self.too_small:
-            raise BudgetExhausted(
-                f"Site {self.name!r} sits out: the {self.rows} rows it declares are fewer than a batch of "
-                f"{self._terms.batch_size}. Choose a smaller --batch-size."
-            )
-        events = self.events(round_index)
-        return dict(zip(events, self.ledger.charge(list(events.values())), strict=True))
-
-    def pay_with_record(self, round_index: int) -> Mapping[Purpose, Paid]:
-        """What was charged for a round before a crash, for releases that never left (`Ledger.reissue`)."""
-        events = self.events(round_index)
-        return dict(zip(events, self.ledger.reissue(list(events.values())), strict=True))
-
-    def has_record(self, round_index: int) -> bool:
-        """Whether exactly this round's releases are on record."""
-        return self.ledger.holds(list(self.events(round_index).values()))
-
-    def has_paid(self, round_index: int) -> bool:
-        place = (self._terms.study, round_index)
-        return any((event.study, event.round_index) == place for event in self.ledger.events)
+        if not self._terms.releases.trainings or self.rows >= self._terms.batch_size:
+            return None
+        return (
+            f"Site {self.name!r} sits out: the {self.rows} rows it declares are fewer than a batch of "
+            f"{self._terms.batch_size}. Choose a smaller --batch-size."
+        )
 
     def events(self, round_index: int) -> dict[Purpose, Event]:
         releases, study = self._terms.releases, self._terms.study
@@ -146,21 +168,17 @@ class PrivateSite:
 class StudyPrivacy:
     def __init__(
         self,
-        terms: Terms,
+        terms: AnyTerms,
         rows: Mapping[SiteId, int],
         store: Callable[[SiteId], Store] = lambda _: MemoryStore(),
         *,
         learned: bool = False,
     ) -> None:
         self._terms, self._learned = terms, learned
-        self.sites = tuple(PrivateSite(name, count, terms, store(name)) for name, count in rows.items())
+        self.sites = tuple(terms.site(name, count, store(name)) for name, count in rows.items())
         self._paid: dict[int, Mapping[Purpose, Paid]] = {}
         self._stopped: list[tuple[int, Refusal]] = []
-        if all(site.too_small for site in self.sites):
-            raise BadInput(
-                f"No site has as many rows as a batch ({terms.batch_size}): the largest has "
-                f"{max(rows.values())}. Choose a smaller --batch-size."
-            )
+        terms.require_somebody(rows.values())
         warn_of_delta(terms.budget.delta, [site.rows for site in self.sites])
 
     def admit(self, round_index: int, invited: Sequence[int]) -> tuple[list[int], list[Refusal]]:
@@ -186,13 +204,11 @@ class StudyPrivacy:
         """The group with its records behind the mechanisms its sites have paid for."""
 
         def randomness(purpose: Purpose) -> list[Randomness]:
-            if self._terms.secure_noise:
-                return [SecureRandomness() for _ in sites]
-            return [KeyedRandomness(rng) for rng in group.streams(purpose)]
+            return [self._terms.secure_source() or KeyedRandomness(rng) for rng in group.streams(purpose)]
 
         paid = tuple(self._paid.pop(c) for c in sites)
         rows = tuple(self.sites[c].rows for c in sites)
-        return replace(group, private=PrivateGroup(rows, paid, randomness, self._terms.clip))
+        return replace(group, private=self._terms.group(rows, paid, randomness))
 
     def ledger_heads(self) -> dict[SiteId, Head]:
         return {name: store.head for name, store in self._files().items()}
@@ -214,23 +230,18 @@ class StudyPrivacy:
         """`summary.json`'s ``privacy``. Epsilon is what the ledgers hold, by RDP; the worst site's also by PRV."""
         ledgers = [site.ledger for site in self.sites]
         worst = max(ledgers, key=lambda ledger: ledger.epsilon)
-        training, score = ([getattr(site.noise, name) for site in self.sites] for name in ("training", "score"))
         return {
             "epsilon_max": worst.epsilon,
             "epsilon_max_prv": worst.tighter_epsilon,
             "epsilon_max_replace_one": worst.replace_one_epsilon,
-            "epsilon_budget": self._terms.budget.epsilon,
+            "epsilon_budget": worst.budget.epsilon,
             "epsilon_per_client": [ledger.epsilon for ledger in ledgers],
             "delta": self._terms.budget.delta,
             "unit": ADJACENCY,
             "rows_declared_per_client": [site.rows for site in self.sites],
             "accountant": "rdp",
-            "noise_multiplier": _largest(training),
-            "noise_multiplier_per_client": training,
-            "score_noise": _largest(score),
-            "score_noise_per_client": score,
-            "clip": self._terms.clip,
-            "generator": (SecureRandomness if self._terms.secure_noise else KeyedRandomness).name,
+            **self._terms.summary(self.sites),
+            "generator": self._terms.generator,
             "metrics": "exact: a simulation's, not released by its sites",
             "stopped": [{"site": r.site, "round": at, "reason": r.reason} for at, r in self._stopped],
             "preparation_covered": not self._learned,

@@ -91,6 +91,14 @@ def poisson_plan(
     A row's weight is 1 / (q n), from the batch that is expected by the ``declared`` n: the size of the one drawn is
     private, and so is the number of records (``sizes``) it is drawn from.
     """
+    weights = [1 / (event.sample_rate * count) for event, count in zip(events, declared, strict=True)]
+    return sampled_plan(sizes, events, randomness, weights)
+
+
+def sampled_plan(
+    sizes: Sequence[int], events: Sequence[Event], randomness: Sequence[Randomness], weights: Sequence[float]
+) -> Plan:
+    """The same with a weight for each site that a row counts with."""
     steps = [event.steps for event in events]
     if any(a < b for a, b in pairwise(steps)):
         raise ValueError("a group of sites is planned largest first")
@@ -101,11 +109,11 @@ def poisson_plan(
     widest = max(1, *(int(taken.sum(1).max()) for taken in drawn))
     rows = np.zeros((max(steps), len(sizes), widest), dtype=np.int64)
     weight = np.zeros(rows.shape, dtype=np.float32)
-    for g, (taken, event) in enumerate(zip(drawn, events, strict=True)):
+    for g, (taken, counts) in enumerate(zip(drawn, weights, strict=True)):
         step, row = np.nonzero(taken)
         place = taken.cumsum(1)[step, row] - 1
         rows[step, g, place] = row
-        weight[step, g, place] = 1 / (event.sample_rate * declared[g])
+        weight[step, g, place] = counts
     active = tuple(sum(count > t for count in steps) for t in range(max(steps)))
     return Plan(torch.from_numpy(rows), torch.from_numpy(weight), active)
 

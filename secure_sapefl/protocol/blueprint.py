@@ -4,7 +4,7 @@ Written once for simulated and for deployed studies. A blueprint is public: it h
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from torch import Tensor
 
@@ -77,6 +77,17 @@ class Blueprint:
             sources=start.sources,
             init=start.init,
         )
+
+    def with_shared_noise(self, config: Config, algorithm: Algorithm) -> "Blueprint":
+        """The same study with its method's shared form (privacy/shared): everybody weighs 1, nobody has peers, and
+        ``config.dp_contributors`` sites at least are in a sum."""
+        study = replace(
+            self.study,
+            parameters=algorithm.update_length(self.model, self.options),
+            max_score=1.0,
+            least_contributors=config.dp_contributors or 1,
+        )
+        return replace(self, config=config, algorithm=algorithm, study=study)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

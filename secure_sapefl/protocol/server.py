@@ -118,9 +118,10 @@ class Server:
     def close_round(self, least: int = 1) -> RoundOutcome:
         """Finish the sum. Personal models that came with it are what peers get from the next round on.
 
-        Uploads with a score of 0 are in no sum. One of fewer than ``least`` would show them to each other, and is not
-        made; the models go on all the same.
+        Uploads with a score of 0 are in no sum. One of fewer than ``least``, or than the study asks for, would show
+        them to each other, and is not made; the models go on all the same.
         """
+        least = max(least, self._study.least_contributors)
         self._models.update(self._arrived)
         counted = len(self._adder.weights)
         if 0 < counted < least:

@@ -13,7 +13,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from sapefl_crypto.errors import FrameRejected
+from sapefl_crypto.errors import AggregateRejected, FrameRejected
 from secure_sapefl.algorithms.base import Algorithm, Contribution
 from secure_sapefl.algorithms.group import Peers, SiteGroup
 from secure_sapefl.protocol.answer import Answer
@@ -34,6 +34,14 @@ def absorb(
         return theta_global
     mean = codec.decrypt(outcome.aggregate, study=study, round_index=outcome.round_index)
     return theta_global if mean is None else step(theta_global, torch.from_numpy(mean).to(theta_global.device))
+
+
+def require_contributors(outcome: RoundOutcome, least: int) -> None:
+    """Refuse a sum of fewer than ``least`` sites before it is opened: their noise together would hide too little."""
+    if outcome.aggregate is not None and 0 < len(outcome.weights) < least:
+        raise AggregateRejected(
+            "minimum cohort", f"{len(outcome.weights)} contributors, the study opens no sum of fewer than {least}."
+        )
 
 
 def open_peers(

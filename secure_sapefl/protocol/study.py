@@ -41,6 +41,7 @@ class Study:
     peers_from: Literal["cohort", "everyone"] = "cohort"  # this round's sites, or all that ever sent a model
     relay_only: bool = False  # uploads carry a sealed model and no update
     scores: ScoreVisibility = "open"  # the server weighs, or each site weighs its own update
+    least_contributors: int = 1  # to a sum; one of fewer is not made, and not opened
 
     @property
     def cohort_size(self) -> int:

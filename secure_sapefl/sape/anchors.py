@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+import torch
 from torch import Tensor
 
 
@@ -12,6 +13,12 @@ class PeerAnchors:
     theta: Tensor
     present: Tensor
     passed: Tensor  # how many peers passed the filter, [G]
+
+    @classmethod
+    def nobody(cls, theta: Tensor) -> "PeerAnchors":
+        """For sites without a peer; ``theta`` [G, P] stands where nobody looks."""
+        none = torch.zeros(len(theta), dtype=torch.bool, device=theta.device)
+        return cls(theta, none, none.long())
 
 
 def peer_anchors(similarity: Tensor, received: Tensor, peers: Tensor, threshold: float) -> PeerAnchors:

@@ -30,7 +30,14 @@ from secure_sapefl.study.roster import SMALLEST_ROSTER, PublicKey, read_keys, re
 from secure_sapefl.study.settings import PrivacyTerms, StudySettings
 
 _KIND: Final = "study"
-_SINCE_0_1: Final[Mapping[str, object]] = {"scores": "open", "records": {}}
+_SINCE_0_1: Final[Mapping[str, object]] = {
+    "scores": "open",
+    "records": {},
+    "dp_noise": "local",
+    "dp_unit": "record",
+    "dp_colluders": 1,
+    "dp_optimizer": "momentum",
+}
 """What later releases added, at the value that 0.1 had without saying so: its studies keep their digest."""
 
 

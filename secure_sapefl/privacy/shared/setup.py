@@ -1,0 +1,90 @@
+"""From a configuration to everything a study with shared noise needs: the calibrator's choices are written into it, so
+that a run's `config.toml` and a study file say them, and whoever reads them back finds the same plan."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+from secure_sapefl.algorithms.base import Algorithm
+from secure_sapefl.config import Config, Settings
+from secure_sapefl.errors import BadInput
+from secure_sapefl.privacy.events import Budget
+from secure_sapefl.privacy.shared.calibrator import Circumstances, Wanted, chosen_steps, shared_plan
+from secure_sapefl.privacy.shared.carriage import Carriage, ExactNumbers
+from secure_sapefl.privacy.shared.form import require_shared_form, shared_form
+from secure_sapefl.privacy.shared.plan import SharedPlan
+from secure_sapefl.privacy.shared.terms import SharedTerms
+from secure_sapefl.protocol.study import cohort_size, draw_cohort
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SharedNoise:
+    """``config`` is the one given, with the plan written in; ``algorithm`` the method as it is run."""
+
+    config: Config
+    plan: SharedPlan
+    carriage: Carriage
+    algorithm: Algorithm
+
+    @classmethod
+    def from_config(
+        cls, config: Config, algorithm: Algorithm, *, rows: Sequence[int], parameters: int, numbers: ExactNumbers
+    ) -> "SharedNoise":
+        """``rows`` are declared by each site, in the order of the roster."""
+        require_shared_form(algorithm)
+        config = config.model_copy(update={"rounds": chosen_steps(config.rounds)})
+        plan = planned(config, tuple(rows), parameters)
+        chosen = {"dp_contributors": plan.parties.contributors, "dp_rate": plan.rate, "dp_lr": plan.lr}
+        carriage = Carriage.for_plan(plan, parameters, numbers)
+        return cls(
+            config=config.model_copy(update=chosen),
+            plan=plan,
+            carriage=carriage,
+            algorithm=shared_form(algorithm, plan, carriage, parameters),
+        )
+
+    def terms(self, options: Settings, study: str) -> SharedTerms:
+        return SharedTerms(
+            study=study,
+            plan=self.plan,
+            releases=self.algorithm.releases(options, 1),  # type: ignore[operator]  # the shared form has some
+            carriage=self.carriage,
+            secure_noise=self.config.dp_secure_noise,
+        )
+
+
+def planned(config: Config, rows: tuple[int, ...], parameters: int) -> SharedPlan:
+    if config.dp_epsilon is None or config.dp_delta is None:
+        raise BadInput("Shared noise is sized by a budget: give --dp-epsilon and --dp-delta, for instance 2 and 1e-5.")
+    if config.dp_unit == "person":
+        raise BadInput("Who is a person is not said in this data; choose --dp-unit record or site.")
+    if config.scores == "hidden":
+        raise BadInput("Under shared noise everybody weighs the same, there is no score to hide: leave out --scores.")
+    wanted = Wanted(
+        budget=Budget(config.dp_epsilon, config.dp_delta),
+        unit=config.dp_unit,
+        contributors=config.dp_contributors,
+        colluders=config.dp_colluders,
+        rate=config.dp_rate,
+        clip=config.dp_clip,
+        lr=config.dp_lr,
+        optimizer=config.dp_optimizer,
+    )
+    facts = Circumstances(
+        rows=rows,
+        invited=cohort_size(config.participation, len(rows)),
+        steps=config.rounds,
+        charged=most_invitations(config.seed, config.participation, len(rows), config.rounds),
+        parameters=parameters,
+    )
+    return shared_plan(wanted, facts)
+
+
+@lru_cache(maxsize=64)
+def most_invitations(seed: int, participation: float, sites: int, rounds: int) -> int:
+    """Rounds of the site that the study's seed draws most often: everybody can count them."""
+    if cohort_size(participation, sites) == sites:
+        return rounds
+    drawn = Counter(site for index in range(rounds) for site in draw_cohort(seed, participation, sites, index))
+    return max(drawn.values())
