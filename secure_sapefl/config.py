@@ -98,7 +98,7 @@ class Plan(Settings):
     method: Name = setting("Training", "sapefl", "The method; `secure-sapefl methods` lists all.")
     options: Options = setting("Training", {}, "KEY=VALUE for the method, e.g. influence=0.25 (δ of SAPE-FL).")
     model: Name = setting(
-        "Training", "small", "linear, small, paper (the paper's networks), or your own: FILE.py:FUNCTION."
+        "Training", "small", "linear, small, paper, table, resnet, lstm, transformer, or your own: FILE.py:FUNCTION."
     )
     rounds: int = setting("Training", 10, "Rounds of training, T.", ge=1)
     local_epochs: int = setting("Training", 5, "Epochs a site trains in a round, E.", ge=1)

@@ -79,7 +79,7 @@ ONLY_IN = {  # a dependency: the folders that may name it
     "cryptography": ("sapefl_crypto",),
     "typer": ("secure_sapefl.cli",),
     "rich": ("secure_sapefl.cli",),
-    "opacus": ("secure_sapefl.privacy",),
+    "opacus": ("secure_sapefl.privacy", "secure_sapefl.models.sequences"),
     "flwr": ("secure_sapefl.transport",),
     "prometheus_client": ("secure_sapefl.transport",),
     "httpx": ("secure_sapefl.transport",),

@@ -120,7 +120,9 @@ def class_means(group: SiteGroup, bodies: Tensor) -> Tensor:
 def fisher_weights(group: SiteGroup, theta: Tensor) -> Tensor:
     if group.private is None:
         return fisher_trace(group, theta).clamp(max=FISHER_CAP)
-    mean = group.private.squared_norms(theta, group.trainer.model, group.shard, Purpose.FISHER_BATCHES)
+    mean = group.private.squared_norms(
+        theta, group.trainer.model, group.rows_for(Purpose.FISHER_BATCHES), Purpose.FISHER_BATCHES
+    )
     return (group.row_counts * mean).clamp(_LEAST_WEIGHT, FISHER_CAP)
 
 

@@ -89,9 +89,9 @@ class SiteGroup:
         In a private study by DP-SGD, unless neither the result nor anything that follows from it ``leaves`` the site.
         """
         if self.private is not None and leaves:
-            return self.private.train(theta, self.trainer.model, self._rows(purpose), objective, purpose, self.lr)
+            return self.private.train(theta, self.trainer.model, self.rows_for(purpose), objective, purpose, self.lr)
         plan = self._plan(purpose, self.local_epochs if epochs is None else epochs)
-        return self.trainer.train(theta, self._rows(purpose), plan, objective, self.lr)
+        return self.trainer.train(theta, self.rows_for(purpose), plan, objective, self.lr)
 
     def train_averaged(self, theta: Tensor, objective: Objective, purpose: Purpose, epochs: int) -> Tensor:
         """Like `train`, but the mean of the models after each epoch of the second half: SGD's last step is a draw, the
@@ -100,7 +100,7 @@ class SiteGroup:
         return torch.stack([model for epoch, model in enumerate(models) if epoch >= epochs // 2]).mean(0)
 
     def _epochs(self, theta: Tensor, objective: Objective, purpose: Purpose, epochs: int) -> Iterator[Tensor]:
-        rows = self._rows(purpose)
+        rows = self.rows_for(purpose)
         if self.private is not None:
             yield from self.private.epochs(theta, self.trainer.model, rows, objective, purpose, self.lr, epochs)
             return
@@ -120,7 +120,7 @@ class SiteGroup:
 
     def steps(self, purpose: Purpose, epochs: int | None = None) -> Iterator[tuple[int, Batch]]:
         """The batches of E epochs one by one, for what stays at the site: (active sites, batch)."""
-        return batches(self._rows(purpose), self._plan(purpose, self.local_epochs if epochs is None else epochs))
+        return batches(self.rows_for(purpose), self._plan(purpose, self.local_epochs if epochs is None else epochs))
 
     def gradient_steps(self, purpose: Purpose, *, leaves: bool = True) -> Iterator[tuple[int, Step]]:
         """The steps of E epochs one by one, for methods that take them themselves: (active sites, step).
@@ -128,10 +128,10 @@ class SiteGroup:
         In a private study a step answers with noise, unless nothing that follows from it ``leaves`` the site.
         """
         if self.private is not None and leaves:
-            return self.private.steps(self.trainer.model, self._rows(purpose), purpose)
+            return self.private.steps(self.trainer.model, self.rows_for(purpose), purpose)
         return ((active, PlainStep(self.trainer, batch)) for active, batch in self.steps(purpose))
 
-    def _rows(self, purpose: Purpose) -> Shard:
+    def rows_for(self, purpose: Purpose) -> Shard:
         """The rows to train on, with keys for a model that draws while it trains."""
         if not self.trainer.model.draws:
             return self.shard

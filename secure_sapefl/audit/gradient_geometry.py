@@ -4,13 +4,19 @@ A linear layer's gradient of one record is an outer product d a^T, so that <d1 a
 inner products of n records then cost n^2 times the width of a layer, not n^2 times its weights.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import torch
 from torch import Tensor
 
 from secure_sapefl.models.base import Model
-from secure_sapefl.privacy.per_record import ConvolutionGradients, LinearGradients, RecordGradients, record_gradients
+from secure_sapefl.privacy.per_record import record_gradients
+from secure_sapefl.privacy.record_gradients import (
+    ConvolutionGradients,
+    DenseGradients,
+    LinearGradients,
+    RecordGradients,
+)
 from secure_sapefl.training.objective import Batch, LocalLoss
 
 
@@ -28,9 +34,8 @@ def products(left: Sequence[RecordGradients], right: Sequence[RecordGradients]) 
 
 def along(gradients: Sequence[RecordGradients], model: Model, direction: Tensor) -> Tensor:
     """<g_i, direction> for a direction in weight space [P], [n]."""
-    parts = [view[0] for view in model.views(direction[None])]
-    pairs = zip(parts[::2], parts[1::2], strict=True)
-    return torch.stack([_layer_along(one, *pair) for one, pair in zip(gradients, pairs, strict=True)]).sum(0)
+    parts = iter([view[0] for view in model.views(direction[None])])
+    return torch.stack([_layer_along(one, parts) for one in gradients]).sum(0)
 
 
 def _layer_products(left: RecordGradients, right: RecordGradients) -> Tensor:
@@ -39,13 +44,19 @@ def _layer_products(left: RecordGradients, right: RecordGradients) -> Tensor:
             return (left.slopes[0] @ right.slopes[0].T) * (left.inputs[0] @ right.inputs[0].T + 1)
         case ConvolutionGradients(), ConvolutionGradients():
             return left.weight[0].flatten(1) @ right.weight[0].flatten(1).T + left.bias[0] @ right.bias[0].T
+        case DenseGradients(), DenseGradients():
+            return left.values[0].flatten(1) @ right.values[0].flatten(1).T
     raise TypeError(f"{left} and {right} are not gradients of one layer.")
 
 
-def _layer_along(gradients: RecordGradients, weight: Tensor, bias: Tensor) -> Tensor:
+def _layer_along(gradients: RecordGradients, parts: Iterator[Tensor]) -> Tensor:
+    """Takes of the direction's ``parts`` as many as the layer has weights."""
+    weight = next(parts)
     match gradients:
         case LinearGradients():
-            return ((gradients.slopes[0] @ weight) * gradients.inputs[0]).sum(1) + gradients.slopes[0] @ bias
+            return ((gradients.slopes[0] @ weight) * gradients.inputs[0]).sum(1) + gradients.slopes[0] @ next(parts)
         case ConvolutionGradients():
-            return gradients.weight[0].flatten(1) @ weight.flatten() + gradients.bias[0] @ bias
+            return gradients.weight[0].flatten(1) @ weight.flatten() + gradients.bias[0] @ next(parts)
+        case DenseGradients():
+            return gradients.values[0].flatten(1) @ weight.flatten()
     raise TypeError(f"{gradients} is not of a layer we know.")

@@ -93,6 +93,7 @@ def privacy_for(blueprint: Blueprint, sites: Sites, shared: "SharedNoise | None"
     config = blueprint.config
     if config.dp_epsilon is None:
         return Unprotected()
+    from secure_sapefl.privacy.per_record import require_record_gradients
     from secure_sapefl.privacy.study import (  # takes seconds to import, so only where it is asked for
         StudyPrivacy,
         Terms,
@@ -104,6 +105,7 @@ def privacy_for(blueprint: Blueprint, sites: Sites, shared: "SharedNoise | None"
     else:
         terms = Terms.from_config(config, blueprint.algorithm, blueprint.options, blueprint.study.name)
     assert terms is not None  # there is a budget
+    require_record_gradients(blueprint.model)
     rows = dict(zip(sites.names, sites.declared, strict=True))
     return StudyPrivacy(terms, rows, _stores(config.dp_ledgers), learned=learned)
 

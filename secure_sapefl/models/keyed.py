@@ -53,19 +53,23 @@ def derived(keys: Tensor, occasion: int) -> Tensor:
     return mixed(keys + _signed(_STEP * (occasion + 1)))
 
 
-def uniform(key: Tensor, shape: Sequence[int]) -> Tensor:
-    """Numbers in [0, 1) of the given shape; the first rows do not depend on how many there are."""
-    places = torch.arange(math.prod(shape), device=key.device)
+def uniform(key: Tensor, shape: Sequence[int], first_row: Tensor | int = 0) -> Tensor:
+    """Numbers in [0, 1) of the given shape; a row's do not depend on how many rows there are, nor on where they begin
+    (``first_row``)."""
+    places = torch.arange(math.prod(shape), device=key.device) + first_row * math.prod(shape[1:])
     bits = _shifted(mixed(key + _STEP * places), 64 - _BITS)
     return (bits.to(torch.float32) / (1 << _BITS)).view(tuple(shape))
 
 
 class KeyedDraws(TorchFunctionMode):
-    """``with KeyedDraws(key): module(x)``: every dropout in it, however it is written, takes its mask from ``key``."""
+    """``with KeyedDraws(key): module(x)``: every dropout in it, however it is written, takes its mask from ``key``.
 
-    def __init__(self, key: Tensor | None) -> None:
+    ``first_row`` is the place in the batch of the first row of ``x``. Without a key nothing is dropped.
+    """
+
+    def __init__(self, key: Tensor | None, first_row: Tensor | int = 0) -> None:
         super().__init__()
-        self._key, self.drawn = key, 0
+        self._key, self._first_row, self.drawn = key, first_row, 0
 
     def __torch_function__(
         self, func: Callable[..., Any], types: Any, args: Sequence[Any] = (), kwargs: Mapping[str, Any] | None = None
@@ -93,7 +97,7 @@ class KeyedDraws(TorchFunctionMode):
         self.drawn += 1
         if self._key is None:
             return input
-        kept = uniform(derived(self._key, self.drawn), mask_shape(input)) >= p
+        kept = uniform(derived(self._key, self.drawn), mask_shape(input), self._first_row) >= p
         return input * (kept.to(input.dtype) / (1 - p) if p < 1 else 0.0)
 
 

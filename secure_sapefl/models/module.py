@@ -33,6 +33,7 @@ class ModuleModel:
 
     template: nn.Module  # holds what stands still, and the weights everybody starts from
     names: tuple[str, ...]
+    row_shape: tuple[int, ...]
     classes: int
     widest: int
     draws: bool
@@ -79,17 +80,21 @@ class ModuleModel:
         template = _copied(self.template)
         template.set_submodule(head, nn.Identity())
         names = tuple(name for name in self.names if not _inside(name, head))
-        return self._part(template, names, _features(self.template, head))
+        return self._part(template, names, self.row_shape, _features(self.template, head))
 
     @property
     def head(self) -> "ModuleModel":
         name = _required(self.head_name)
         template = _copied(self.template).get_submodule(name)
         names = tuple(one.removeprefix(f"{name}.") for one in self.names if _inside(one, name))
-        return self._part(template, names, self.classes)
+        return self._part(template, names, (_features(self.template, name),), self.classes)
 
-    def _part(self, template: nn.Module, names: tuple[str, ...], outputs: int) -> "ModuleModel":
-        return replace(self, template=template, names=names, classes=outputs, head_name=None, _copies={})
+    def _part(
+        self, template: nn.Module, names: tuple[str, ...], row_shape: tuple[int, ...], outputs: int
+    ) -> "ModuleModel":
+        return replace(
+            self, template=template, names=names, row_shape=row_shape, classes=outputs, head_name=None, _copies={}
+        )
 
     def views(self, theta: Tensor) -> list[Tensor]:
         bounds = accumulate((math.prod(shape) for shape in self.shapes), initial=0)
@@ -163,6 +168,7 @@ def _described(module: nn.Module, about: Description, names: tuple[str, ...], he
     found = ModuleModel(
         template=module,
         names=names,
+        row_shape=about.shape,
         classes=about.outputs,
         widest=widest(module, about),
         draws=draws(module, about),

@@ -3,6 +3,7 @@
 import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from importlib import import_module
 from types import MappingProxyType
 from typing import Final
 
@@ -47,8 +48,26 @@ def _plain(name: Plain) -> Maker:
     return make
 
 
+def _reference(home: str, name: str) -> Maker:
+    """One of our modules, imported when it is asked for: Opacus takes seconds."""
+
+    def make(about: Description, choice: Choice, rng: np.random.Generator) -> Model:
+        build: Build = getattr(import_module(f"secure_sapefl.models.{home}"), name)
+        return ModuleModel.from_build(build, about, rng, choice.head or "fc", choice.state)
+
+    return make
+
+
 PRESETS: Final[Mapping[str, Maker]] = MappingProxyType(
-    {"linear": _plain("linear"), "small": _plain("small"), "paper": _plain("paper")}
+    {
+        "linear": _plain("linear"),
+        "small": _plain("small"),
+        "paper": _plain("paper"),
+        "table": _reference("tables", "table"),
+        "resnet": _reference("images", "resnet"),
+        "lstm": _reference("sequences", "lstm"),
+        "transformer": _reference("sequences", "transformer"),
+    }
 )
 
 

@@ -51,7 +51,7 @@ def why_not_stacked(model: Model, about: Description) -> str | None:
     theta = model.initial(np.random.default_rng()).repeat(2, 1)
     weights = [view.requires_grad_() for view in model.views(theta)]
     try:
-        with _no_fallback():
+        with no_fallback():
             answers = model.apply(weights, made_up(about.shape, 2, 2), torch.zeros(2, dtype=torch.int64))
             torch.autograd.grad(answers.sum(), weights, allow_unused=True)
     except RuntimeError as error:
@@ -60,7 +60,8 @@ def why_not_stacked(model: Model, about: Description) -> str | None:
 
 
 @contextmanager
-def _no_fallback() -> Iterator[None]:
+def no_fallback() -> Iterator[None]:
+    """An operator that vmap has no rule for raises, where it would be run row by row otherwise."""
     switch: Any = torch._C._functorch  # vmap's own switch has no public name
     before = switch._is_vmap_fallback_enabled()  # as above
     switch._set_vmap_fallback_enabled(False)  # as above

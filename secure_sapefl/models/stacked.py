@@ -194,7 +194,7 @@ def build_model(shape: tuple[int, ...], classes: int, preset: Preset) -> Stacked
             return _cnn(channels, height, width, classes, _CNN_WIDTHS[preset])
     raise BadInput(
         f"Rows of shape {shape} fit neither model of {preset!r}: expected (features,) or (channels, height, width). "
-        "Any shape fits --model linear, or a model of your own."
+        "Sequences fit lstm and transformer, any shape linear, or a model of your own."
     )
 
 

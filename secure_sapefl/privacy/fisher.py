@@ -11,7 +11,8 @@ import torch
 from torch import Tensor
 
 from secure_sapefl.models.base import Model
-from secure_sapefl.privacy.per_record import record_gradients, squared_norms
+from secure_sapefl.privacy.per_record import record_gradients
+from secure_sapefl.privacy.record_gradients import squared_norms
 from secure_sapefl.training.objective import Batch, LocalLoss
 from secure_sapefl.training.plan import Shard
 
@@ -20,17 +21,19 @@ _ROWS_AT_ONCE = 256
 
 def mean_squared_norms(model: Model, theta: Tensor, shard: Shard, rows: Sequence[int], clip: float) -> Tensor:
     """The exact mean of each site by its declared ``rows``, [G]; not to be released."""
-    sums = [_of_site(model, theta[g : g + 1], *shard.site(g), clip) for g in range(len(shard))]
+    sums = [_of_site(model, theta[g : g + 1], shard.narrow(slice(g, g + 1)), clip) for g in range(len(shard))]
     return torch.stack(sums) / torch.tensor(rows, device=theta.device)
 
 
-def _of_site(model: Model, theta: Tensor, x: Tensor, y: Tensor, clip: float) -> Tensor:
+def _of_site(model: Model, theta: Tensor, shard: Shard, clip: float) -> Tensor:
     """A record whose gradient is no number counts as nothing."""
-    norms = [squared_norms(record_gradients(model, model.views(theta), b, LocalLoss())) for b in _blocks(x, y)]
+    norms = [squared_norms(record_gradients(model, model.views(theta), b, LocalLoss())) for b in _blocks(shard)]
     return (torch.cat([theta.new_zeros((1, 0)), *norms], 1) / clip**2).clamp(max=1).nan_to_num(nan=0).sum()
 
 
-def _blocks(x: Tensor, y: Tensor) -> Iterator[Batch]:
-    for some, labels in zip(x.split(_ROWS_AT_ONCE), y.split(_ROWS_AT_ONCE), strict=True):
+def _blocks(shard: Shard) -> Iterator[Batch]:
+    x, y = shard.site(0)
+    for block, (some, labels) in enumerate(zip(x.split(_ROWS_AT_ONCE), y.split(_ROWS_AT_ONCE), strict=True)):
         rows = torch.arange(len(labels), device=y.device)[None]
-        yield Batch(some[None], labels[None], rows, torch.ones_like(rows, dtype=x.dtype))
+        keys = shard.step_keys(block, slice(0, 1))
+        yield Batch(some[None], labels[None], rows, torch.ones_like(rows, dtype=x.dtype), keys)

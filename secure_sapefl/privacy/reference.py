@@ -15,9 +15,9 @@ from opacus.grad_sample import GradSampleModule, GradSampleModuleFastGradientCli
 from opacus.optimizers import DPOptimizer, DPOptimizerFastGradientClipping
 from opacus.utils.fast_gradient_clipping_utils import DPTensorFastGradientClipping
 from torch import Tensor, nn
-from torch.nn.utils import parameters_to_vector, vector_to_parameters
+from torch.nn.utils import parameters_to_vector
 
-from secure_sapefl.models.base import Model
+from secure_sapefl.models.base import Model, loaded
 from secure_sapefl.training.objective import Batch, Objective
 
 Mode = Literal["hooks", "functorch", "ghost"]
@@ -29,8 +29,8 @@ class OpacusSite:
     def __init__(
         self, model: Model, theta: Tensor, mode: Mode, *, clip: float, noise: float, expected_batch: float, lr: float
     ) -> None:
-        module = model.module().to(theta.device)
-        vector_to_parameters(theta.clone(), module.parameters())
+        self._model, module = model, loaded(model, theta)
+        self._weights = model.weights_of(module)
         self._ghost = mode == "ghost"
         self._module: Any = (
             GradSampleModuleFastGradientClipping(module, max_grad_norm=clip, use_ghost_clipping=True)
@@ -71,7 +71,7 @@ class OpacusSite:
         self._optimizer.zero_grad()
         batch = self._sound(batch, objective)
         with _quiet():
-            losses = objective.record_loss(self._module(batch.x[0])[None], batch)[0]
+            losses = self._losses(batch, objective)
             if self._ghost:
                 DPTensorFastGradientClipping(self._module, self._optimizer, losses).backward()
             else:
@@ -80,11 +80,15 @@ class OpacusSite:
     def _sound(self, batch: Batch, objective: Objective) -> Batch:
         """Without records whose loss is no number: they count as nothing."""
         with torch.no_grad():
-            kept = objective.record_loss(self._module(batch.x[0])[None], batch)[0].isfinite()
-        return Batch(*(part[:, kept] for part in (batch.x, batch.y, batch.rows, batch.weight)))
+            kept = self._losses(batch, objective).isfinite()
+        return batch if kept.all() else batch.at_site(0, kept)
+
+    def _losses(self, batch: Batch, objective: Objective) -> Tensor:
+        key = None if batch.keys is None else batch.keys[0]
+        return objective.record_loss(self._model.call(self._module, batch.x[0], key)[None], batch)[0]
 
     def _parameters(self) -> list[nn.Parameter]:
-        return list(self._module.parameters())
+        return self._weights
 
     def _set_gradient(self, gradient: Tensor) -> None:
         parameters = self._parameters()

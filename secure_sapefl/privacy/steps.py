@@ -5,15 +5,16 @@ That is adaptive composition: each answer is one run of the sampled Gaussian mec
 DP-SGD, wherever it was asked for.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import torch
 from torch import Tensor
 
 from secure_sapefl.models.base import Model
 from secure_sapefl.privacy.ledger import Paid
-from secure_sapefl.privacy.per_record import RecordGradients, clipped, differences, record_gradients
+from secure_sapefl.privacy.per_record import clipped_by_site, record_gradients
 from secure_sapefl.privacy.randomness import Randomness
+from secure_sapefl.privacy.record_gradients import RecordGradients, differences
 from secure_sapefl.privacy.trainer import SiteNoise, noises, poisson_plan
 from secure_sapefl.training.objective import Batch, LocalLoss
 from secure_sapefl.training.plan import Shard
@@ -43,20 +44,22 @@ class PrivateStep:
         self._answered = False
 
     def gradient(self, theta: Tensor) -> Tensor:
-        return self._released(self._records(theta), 1.0)
+        return self._released(lambda sites: self._records(theta, sites), 1.0)
 
     def difference(self, ahead: Tensor, behind: Tensor, apart: float) -> Tensor:
         """Each record's difference, divided by ``apart``, is clipped as a whole."""
-        return self._released(differences(self._records(ahead), self._records(behind)), apart)
+        return self._released(
+            lambda sites: differences(self._records(ahead, sites), self._records(behind, sites)), apart
+        )
 
-    def _records(self, theta: Tensor) -> list[RecordGradients]:
-        return record_gradients(self._model, self._model.views(theta), self._batch, LocalLoss())
+    def _records(self, theta: Tensor, sites: slice) -> list[RecordGradients]:
+        return record_gradients(self._model, self._model.views(theta[sites]), self._batch.narrow(sites), LocalLoss())
 
-    def _released(self, gradients: Sequence[RecordGradients], unit: float) -> Tensor:
+    def _released(self, of_sites: Callable[[slice], Sequence[RecordGradients]], unit: float) -> Tensor:
         if self._answered:
             raise RuntimeError("This step has answered: a second answer on its records would not be paid for.")
         self._answered = True
-        parts = clipped(gradients, self._batch.weight, self._clip * unit)
+        parts = clipped_by_site(self._model, of_sites, self._batch.weight, self._clip * unit)
         total = torch.cat([part.flatten(1) for part in parts], 1)
         buffer = torch.empty_like(total[0])
         for row, noise in zip(total, self._noise, strict=True):

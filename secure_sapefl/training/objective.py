@@ -23,6 +23,11 @@ class Batch:
     weight: Tensor  # [G, B]
     keys: Tensor | None = None  # int64 [G], for a model that draws while it trains
 
+    def narrow(self, sites: slice) -> "Batch":
+        """Some of the sites'."""
+        keys = None if self.keys is None else self.keys[sites]
+        return Batch(self.x[sites], self.y[sites], self.rows[sites], self.weight[sites], keys)
+
     def at_site(self, site: int, kept: Tensor) -> "Batch":
         """One site's, of the records that are ``kept``, bool [B]."""
         keys = None if self.keys is None else self.keys[site : site + 1]

@@ -12,6 +12,7 @@ from secure_sapefl.models.presets import PRESETS, Choice, Made, made
 from secure_sapefl.own_code import own_function
 from tests.models.conftest import TABLE, Residual
 
+SHAPES = {"resnet": (1, 8, 8), "lstm": (6, 4), "transformer": (6, 4)}
 SOURCE = """
 from torch import nn
 
@@ -39,7 +40,23 @@ def test_a_linear_model_of_rows_of_any_shape(shape: tuple[int, ...]) -> None:
 
 @pytest.mark.parametrize("name", sorted(PRESETS))
 def test_presets_bring_no_code_of_the_users(name: str) -> None:
-    assert make(Choice(name=name)).digest is None
+    assert make(Choice(name=name), Description(SHAPES.get(name, (5,)), 3)).digest is None
+
+
+@pytest.mark.parametrize(
+    ("name", "shape"),
+    [("table", (3, 4)), ("resnet", (5,)), ("resnet", (1, 3, 9)), ("lstm", (5,)), ("transformer", (1, 2, 3))],
+)
+def test_a_reference_says_what_rows_it_reads(name: str, shape: tuple[int, ...]) -> None:
+    with pytest.raises(BadInput, match=rf"Rows of shape .*`{name}`.* reads"):
+        make(Choice(name=name), Description(shape, 3))
+
+
+@pytest.mark.parametrize("name", ["table", "resnet", "lstm", "transformer"])
+def test_references_can_be_stacked_and_split(name: str) -> None:
+    model = make(Choice(name=name), Description(SHAPES.get(name, (5,)), 3)).model
+    assert model.unstackable is None
+    assert 0 < model.head_start < model.parameters
 
 
 def test_a_file_is_a_model_and_its_digest_follows_source_and_weights(tmp_path: Path) -> None:

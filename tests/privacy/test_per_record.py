@@ -8,7 +8,8 @@ import torch
 from torch import Tensor
 
 from secure_sapefl.models.base import Model
-from secure_sapefl.privacy.per_record import clipped, clipped_sum, differences, record_gradients
+from secure_sapefl.privacy.per_record import clipped, clipped_sum, record_gradients
+from secure_sapefl.privacy.record_gradients import differences
 from secure_sapefl.privacy.reference import Mode, OpacusSite
 from secure_sapefl.sape.objective import Anchors, CosineAnchored
 from secure_sapefl.training.objective import Batch, LocalLoss, Objective

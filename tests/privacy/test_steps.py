@@ -10,8 +10,9 @@ from torch import Tensor
 from secure_sapefl.models.base import Model
 from secure_sapefl.privacy.events import Budget, Event
 from secure_sapefl.privacy.ledger import Ledger
-from secure_sapefl.privacy.per_record import differences, record_gradients, squared_norms
+from secure_sapefl.privacy.per_record import record_gradients
 from secure_sapefl.privacy.randomness import KeyedRandomness
+from secure_sapefl.privacy.record_gradients import differences, squared_norms
 from secure_sapefl.privacy.steps import PrivateStep, steps_privately
 from secure_sapefl.privacy.trainer import SiteNoise, train_privately
 from secure_sapefl.training.objective import Batch, LocalLoss

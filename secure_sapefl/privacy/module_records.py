@@ -1,0 +1,162 @@
+"""The gradient of every record for any module: through Opacus, or through `torch.func` where Opacus has no way.
+
+Neither is trusted unseen. Opacus counts records along the first axis of what goes into each layer, and a layer that is
+handed something else (attention with steps first, say) gets gradients of steps for gradients of records, in silence. So
+a module is tried on a few made-up rows first, against autograd one record at a time; what fits neither way is refused.
+"""
+
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import lru_cache
+from typing import Any, Protocol
+
+import numpy as np
+import torch
+from opacus.grad_sample import GradSampleModule
+from opacus.validators import ModuleValidator
+from torch import Tensor
+from torch.func import functional_call, vjp, vmap
+
+from secure_sapefl.errors import BadInput
+from secure_sapefl.models.base import loaded
+from secure_sapefl.models.keyed import KeyedDraws
+from secure_sapefl.models.module import ModuleModel
+from secure_sapefl.models.probing import no_fallback
+from secure_sapefl.privacy.record_gradients import DenseGradients
+from secure_sapefl.training.objective import Batch, Objective
+
+_TRIED = 3  # made-up rows
+
+
+class PerRecord(Protocol):
+    """One way to the gradients of one site's records."""
+
+    def __call__(self, weights: Sequence[Tensor], x: Tensor, key: Tensor | None, slopes: "Slopes") -> list[Tensor]:
+        """[B, *shape] for each of ``weights``, on rows ``x`` [B, ...]."""
+
+
+Slopes = Callable[[Tensor], Tensor]
+"""From a model's answers [B, K] to the gradient of each record's loss by them."""
+
+
+def site_gradients(
+    model: ModuleModel, weights: Sequence[Tensor], batch: Batch, objective: Objective
+) -> list[DenseGradients]:
+    """The gradients of the records of a group of one, weight by weight."""
+
+    def slopes(answers: Tensor) -> Tensor:
+        seen = answers.detach().requires_grad_()
+        losses = objective.record_loss(seen[None], batch)
+        return torch.autograd.grad(losses.sum(), seen)[0]
+
+    key = None if batch.keys is None else batch.keys[0]
+    found = per_record(model)([weight[0].detach() for weight in weights], batch.x[0], key, slopes)
+    return [DenseGradients(gradient[None]) for gradient in found]
+
+
+@lru_cache(maxsize=16)
+def per_record(model: ModuleModel) -> PerRecord:
+    """The way that was tried and holds for this model; or `BadInput`."""
+    reasons = []
+    for way in (OpacusRecords, FunctionRecords):
+        try:
+            found = way(model)
+            _try(model, found)
+        except (NotImplementedError, RuntimeError, ValueError, AttributeError, TypeError, _Differs) as error:
+            reasons.append(str(error).strip().splitlines()[0])
+        else:
+            return found
+    with _quiet():
+        advice = " ".join(str(error).splitlines()[0] for error in ModuleValidator.validate(model.module()))
+    raise BadInput(
+        "The gradient of a single record, which a privacy budget needs, is not to be had of this model. "
+        f"{advice or f'By Opacus: {reasons[0]} By torch.func: {reasons[1]}'} Sequences have DPLSTM, DPGRU and "
+        "DPMultiheadAttention in opacus.layers."
+    )
+
+
+class _Differs(Exception):
+    pass
+
+
+def _try(model: ModuleModel, way: PerRecord) -> None:
+    """Against autograd, one record at a time, with answers weighed by made-up numbers."""
+    random = torch.Generator().manual_seed(0)
+    x = torch.rand((_TRIED, *model.row_shape), generator=random)
+    slopes = torch.rand((_TRIED, model.classes), generator=random)
+    key = torch.tensor(1) if model.draws else None
+    module = loaded(model, model.initial(np.random.default_rng()))
+    answers = model.call(module, x, key)
+    weights = model.weights_of(module)
+    expected = [
+        torch.autograd.grad(answers[i] @ slopes[i], weights, retain_graph=True, materialize_grads=True)
+        for i in range(_TRIED)
+    ]
+    with no_fallback():
+        found = way([weight.detach() for weight in weights], x, key, lambda _: slopes)
+    for name, one, *records in zip(model.names, found, *expected, strict=True):
+        if one.shape[0] != _TRIED or not torch.allclose(one, torch.stack(records), rtol=1e-3, atol=1e-5):
+            raise _Differs(f"its gradients of {name!r} are not those of single records.")
+
+
+class OpacusRecords:
+    """By the hooks of Opacus' `GradSampleModule`: a backward pass leaves a gradient for each record."""
+
+    def __init__(self, model: ModuleModel) -> None:
+        self._model = model
+        with _quiet():
+            self._module: Any = GradSampleModule(model.module(), loss_reduction="sum")
+
+    def __call__(self, weights: Sequence[Tensor], x: Tensor, key: Tensor | None, slopes: Slopes) -> list[Tensor]:
+        module = self._module.to(x.device)
+        parameters = [module.get_parameter(f"_module.{name}") for name in self._model.names]
+        with torch.no_grad():
+            for parameter, weight in zip(parameters, weights, strict=True):
+                parameter.copy_(weight)
+        with _quiet():
+            answers = self._model.call(module, x, key)
+            answers.backward(slopes(answers))
+        found = [_taken(parameter, len(x)) for parameter in parameters]
+        module.zero_grad(set_to_none=True)
+        return found
+
+
+def _taken(parameter: Any, records: int) -> Tensor:
+    """0 where a weight was not used at all."""
+    gradient = parameter.grad_sample
+    if gradient is None:
+        return torch.zeros((records, *parameter.shape), device=parameter.device)
+    return torch.as_tensor(gradient)
+
+
+class FunctionRecords:
+    """By `torch.func`: the pullback of each record's answer, all records at once."""
+
+    def __init__(self, model: ModuleModel) -> None:
+        self._model, self._module = model, model.module()
+
+    def __call__(self, weights: Sequence[Tensor], x: Tensor, key: Tensor | None, slopes: Slopes) -> list[Tensor]:
+        module, names = self._module.to(x.device), self._model.names
+
+        def answer(own: tuple[Tensor, ...], row: Tensor, place: Tensor) -> Tensor:
+            with KeyedDraws(key, place):
+                one: Tensor = functional_call(module, dict(zip(names, own, strict=True)), (row[None],))
+            return one[0]
+
+        def pulled(row: Tensor, slope: Tensor, place: Tensor) -> tuple[Tensor, ...]:
+            gradients: tuple[Tensor, ...] = vjp(lambda own: answer(own, row, place), tuple(weights))[1](slope)[0]
+            return gradients
+
+        places = torch.arange(len(x), device=x.device)
+        with torch.no_grad():
+            answers = vmap(lambda row, place: answer(tuple(weights), row, place))(x, places)
+        return list(vmap(pulled)(x, slopes(answers), places))
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Torch remarks that the first layer's input needs no gradient: records never do."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Full backward hook is firing", category=UserWarning)
+        yield
