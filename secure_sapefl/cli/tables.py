@@ -69,14 +69,28 @@ def _mean(scores: dict[str, Any]) -> str:
 
 
 def _privacy(privacy: dict[str, Any]) -> str:
-    spent = (
-        f"ε {privacy['epsilon_max']:.3g} of {privacy['epsilon_budget']:g} at δ {privacy['delta']:g}, the most a site"
-    )
-    replaced = f" ({privacy['epsilon_max_replace_one']:.3g} for a record that is replaced)"
+    spent = _spent_in_sums(privacy) if privacy.get("noise") == "shared" else _spent(privacy)
     stopped = sorted({one["site"] for one in privacy["stopped"]})
     sat_out = f"; sat out: {', '.join(stopped)}" if stopped else ""
     uncovered = "" if privacy["preparation_covered"] else "; how rows were prepared is not covered"
-    return f"{spent} spent on all its messages{replaced}; accuracy and AUC themselves are exact{uncovered}{sat_out}"
+    return f"{spent}; accuracy and AUC themselves are exact{uncovered}{sat_out}"
+
+
+def _spent(privacy: dict[str, Any]) -> str:
+    return (
+        f"ε {privacy['epsilon_max']:.3g} of {privacy['epsilon_budget']:g} at δ {privacy['delta']:g}, the most a site "
+        f"spent on all its messages ({privacy['epsilon_max_replace_one']:.3g} for a record that is replaced)"
+    )
+
+
+def _spent_in_sums(privacy: dict[str, Any]) -> str:
+    """Both numbers, with what the smaller one rests on."""
+    return (
+        f"ε_shared {privacy['epsilon_shared']:.3g} of {privacy['epsilon_shared_budget']:g} at δ {privacy['delta']:g}, "
+        f"the most a site spent for whoever reads opened sums of m = {privacy['contributors']} sites or more, of whom "
+        f"t = {privacy['colluders']} may collude ({privacy['epsilon_shared_replace_one']:.3g} for a "
+        f"{privacy['shared']['unit']} that is replaced); ε_max {privacy['epsilon_max']:.3g} if everybody else conspires"
+    )
 
 
 def _spread(value: dict[str, Any]) -> str:

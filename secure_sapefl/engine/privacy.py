@@ -6,14 +6,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
-from secure_sapefl.algorithms.base import Homomorphic
 from secure_sapefl.algorithms.group import SiteGroup
 from secure_sapefl.config import Config, PublicFacts
 from secure_sapefl.data import Federation
 from secure_sapefl.data.public import completed
 from secure_sapefl.engine.sites import Sites
 from secure_sapefl.errors import OutputFailed
-from secure_sapefl.protocol.blueprint import Blueprint
+from secure_sapefl.protocol.blueprint import Blueprint, shares_noise
 from secure_sapefl.protocol.messages import Refusal, SiteId
 from secure_sapefl.storage.chain import Head
 
@@ -80,7 +79,7 @@ def shared_noise_for(blueprint: Blueprint, rows: Sequence[int], numbers: "ExactN
     """All that follows from shared noise; None where each site's own noise hides it, or nothing leaves. ``rows`` are
     declared by each site."""
     config, algorithm = blueprint.config, blueprint.algorithm
-    if config.dp_noise == "local" or algorithm.homomorphic is Homomorphic.SILENT:
+    if not shares_noise(config, algorithm):
         return None
     from secure_sapefl.privacy.shared.setup import SharedNoise  # takes seconds to import
 

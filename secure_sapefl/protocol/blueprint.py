@@ -20,6 +20,11 @@ from secure_sapefl.protocol.study import Study, cohort_size
 from secure_sapefl.streams import Purpose, stream
 
 
+def shares_noise(config: Config, algorithm: Algorithm) -> bool:
+    """Whether the sites of a study hide each other. Where nothing leaves a site there is nothing to hide."""
+    return config.dp_noise == "shared" and algorithm.homomorphic is not Homomorphic.SILENT
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Blueprint:
     config: Config

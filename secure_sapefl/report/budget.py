@@ -10,6 +10,12 @@ from secure_sapefl.report.run import Run
 from secure_sapefl.report.spending import FIELDS, by_release
 
 _LABELS = {
+    "epsilon_shared_budget": "Budget of every site for opened sums, ε_shared",
+    "epsilon_shared": "Most spent by a site for whoever reads opened sums, ε_shared",
+    "epsilon_shared_prv": "The same by the tighter PRV accountant",
+    "epsilon_shared_replace_one": "The same for a record or site that is replaced",
+    "contributors": "It rests on so many sites at least in a sum, m",
+    "colluders": "of whom so many may collude, t",
     "epsilon_budget": "Budget of every site, ε",
     "delta": "δ",
     "epsilon_max": "Most spent by a site, ε",

@@ -7,17 +7,20 @@ epsilon (a ledger that other studies use too, say) is not shown.
 
 import math
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from secure_sapefl.algorithms.registry import configured
-from secure_sapefl.config import Config
+from secure_sapefl.config import Config, Settings
 from secure_sapefl.engine.assembly import study_name
+from secure_sapefl.protocol.blueprint import shares_noise
 from secure_sapefl.protocol.study import draw_cohort
 from secure_sapefl.report.run import Run
 
 if TYPE_CHECKING:
+    from secure_sapefl.algorithms.base import Algorithm
     from secure_sapefl.privacy.ledger import Ledger
+    from secure_sapefl.privacy.paying import AnyTerms
     from secure_sapefl.privacy.study import StudyPrivacy
 
 FIELDS = {"update": "Update", "theta_personal": "Personal model", "similarity_score": "Score"}
@@ -29,18 +32,28 @@ def replay(config: Config, counted: Mapping[str, int], rounds: int) -> "StudyPri
     if config.dp_epsilon is None:
         return None
     from secure_sapefl.privacy.errors import PrivacyWarning  # takes seconds to import, so only where it is needed
-    from secure_sapefl.privacy.study import StudyPrivacy, Terms
+    from secure_sapefl.privacy.study import StudyPrivacy
 
-    terms = Terms.from_config(config, *configured(config.method, config.options), study_name(config))
-    assert terms is not None  # there is a budget
+    algorithm, options = configured(config.method, config.options)
     declared = {} if config.dp_public is None else config.dp_public.rows
     rows = {site: declared.get(site, count) for site, count in counted.items()}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", PrivacyWarning)  # the run itself has warned
-        privacy = StudyPrivacy(terms, rows)
+        privacy = StudyPrivacy(_terms(config, algorithm, options, [*rows.values()]), rows)
     for round_index in range(rounds):
         privacy.recall(round_index, draw_cohort(config.seed, config.participation, len(rows), round_index))
     return privacy
+
+
+def _terms(config: Config, algorithm: "Algorithm", options: Settings, rows: Sequence[int]) -> "AnyTerms":
+    from secure_sapefl.privacy.shared.setup import counting_terms
+    from secure_sapefl.privacy.study import Terms
+
+    if shares_noise(config, algorithm):
+        return counting_terms(config, options, rows, study_name(config))
+    terms = Terms.from_config(config, algorithm, options, study_name(config))
+    assert terms is not None  # there is a budget
+    return terms
 
 
 def by_release(run: Run) -> tuple[Mapping[str, float], ...] | None:

@@ -48,3 +48,34 @@ def test_a_careless_delta_is_a_sentence_that_names_n(cli: Cli) -> None:
     assert code == 0
     assert "secure-sapefl: delta = 0.1 is not below 1 / n at 2 of 2 sites, which have up to n = 28 records" in err
     assert "PrivacyWarning" not in err
+
+
+SHARED = ("--dp-noise", "shared", "--dp-epsilon", "4", "--dp-delta", "1e-5", "--method", "fedavg")
+
+
+def test_shared_noise_tells_its_plan_first_and_both_numbers_with_m_and_t_last(cli: Cli) -> None:
+    code, out, err = cli(*SIMULATE, "--clients", "5", *SHARED)
+    assert code == 0, err
+    assert "5 contributors or more (m), of whom 1 may collude (t)" in err
+    assert err.index("plan:") < err.index("round 1/2")
+    shown = " ".join(out.replace("│", " ").split())
+    summary = json.loads(Path("run/summary.json").read_text())["privacy"]
+    assert f"ε_shared {summary['epsilon_shared']:.3g} of 4 at δ 1e-05" in shown
+    assert "m = 5 sites or more, of whom t = 1 may collude" in shown
+    assert f"ε_max {summary['epsilon_max']:.3g} if everybody else conspires" in shown
+    page = Path("run/report.html").read_text()
+    assert "ε_shared" in page
+    assert "of whom so many may collude, t" in page
+
+
+def test_a_comparison_shows_both_numbers(cli: Cli) -> None:
+    cli(*SIMULATE, "--clients", "5", *SHARED)
+    code, _, err = cli("report", "run", "run", "--out", "both.html")
+    assert code == 0, err
+    assert "m 5, t 1" in Path("both.html").read_text()
+
+
+def test_two_sites_cannot_hide_each_other(cli: Cli) -> None:
+    code, _, err = cli(*SIMULATE, *SHARED)
+    assert code == 2
+    assert "--dp-contributors" in err

@@ -63,3 +63,13 @@ def test_more_rounds_spend_more():
     first, second = (summary["epsilon_max"] for summary in summaries)
     assert 0 < first < second <= 4
     assert math.isfinite(second)
+
+
+def test_a_run_with_shared_noise_is_replayed_too(make_run):
+    """Its plan stands in its configuration; both numbers come out as they were recorded."""
+    chosen = {"dp_noise": "shared", "dp_contributors": 3, "dp_rate": 0.5, "dp_lr": 1.0}
+    terms = {**TERMS, **chosen, "participation": 1.0}
+    told = replay(Config(clients=3, rounds=2, **terms), ROWS, 2).summary()
+    assert told["epsilon_shared"] == pytest.approx(told["shared"]["epsilon_shared_planned"])
+    run = make_run(settings=terms, client_rows=list(ROWS.values()), privacy=told)
+    assert [site.keys() for site in by_release(run)] == [{"update"}] * 3

@@ -12,7 +12,7 @@ from secure_sapefl.errors import BadInput
 from secure_sapefl.privacy.events import Budget
 from secure_sapefl.privacy.shared.calibrator import Circumstances, Wanted, chosen_steps, shared_plan
 from secure_sapefl.privacy.shared.carriage import Carriage, ExactNumbers
-from secure_sapefl.privacy.shared.form import require_shared_form, shared_form
+from secure_sapefl.privacy.shared.form import releases, require_shared_form, shared_form
 from secure_sapefl.privacy.shared.plan import SharedPlan
 from secure_sapefl.privacy.shared.terms import SharedTerms
 from secure_sapefl.protocol.study import cohort_size, draw_cohort
@@ -48,10 +48,18 @@ class SharedNoise:
         return SharedTerms(
             study=study,
             plan=self.plan,
-            releases=self.algorithm.releases(options, 1),  # type: ignore[operator]  # the shared form has some
-            carriage=self.carriage,
+            releases=releases(options, 1),
             secure_noise=self.config.dp_secure_noise,
+            carriage=self.carriage,
         )
+
+
+def counting_terms(config: Config, options: Settings, rows: Sequence[int], study: str) -> SharedTerms:
+    """The terms of a study whose plan is written in its configuration, for counting what was spent."""
+    plan = planned(config, tuple(rows), parameters=1)  # the number of weights decides the learning rate, and no epsilon
+    return SharedTerms(
+        study=study, plan=plan, releases=releases(options, 1), secure_noise=config.dp_secure_noise, carriage=None
+    )
 
 
 def planned(config: Config, rows: tuple[int, ...], parameters: int) -> SharedPlan:

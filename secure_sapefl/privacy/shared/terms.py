@@ -28,8 +28,8 @@ class SharedTerms:
     study: str
     plan: SharedPlan
     releases: Releases
-    carriage: Carriage
     secure_noise: bool
+    carriage: Carriage | None  # None where spending is only counted again, and nothing can be sent
 
     @property
     def budget(self) -> Budget:
@@ -49,6 +49,8 @@ class SharedTerms:
     def group(
         self, rows: tuple[int, ...], paid: tuple[Mapping[Purpose, Paid], ...], randomness: RandomnessFor
     ) -> SharedGroup:
+        if self.carriage is None:
+            raise RuntimeError("These terms are for counting what was spent; nothing is sent under them.")
         return SharedGroup(rows, paid, randomness, self.plan.clip, carriage=self.carriage)
 
     def require_somebody(self, rows: Collection[int]) -> None:
@@ -83,6 +85,8 @@ class SharedTerms:
             "score_noise": None,
             "score_noise_per_client": [None for _ in sites],
             "clip": self.plan.clip,
+            "contributors": self.plan.parties.contributors,
+            "colluders": self.plan.parties.colluders,
             "shared": self.plan.to_json(),
         }
 
