@@ -146,6 +146,7 @@ class Config(Plan):
     )
     label: str | None = setting("Data", None, "The column of a table that holds the class.")
     group: str | None = setting("Data", None, "The column of a table that names a row's site.")
+    accept: str = setting("Data", "", "Findings of `data check` to wave through, by name: identifier:case,label:score.")
     rows: int | None = setting("Data", None, "Use a random part of the data, for quick runs.", ge=1)
     data_options: Options = setting("Data", {}, "KEY=VALUE for the dataset, e.g. flip_y=0.")
     clients: int | None = setting("Federation", None, "Sites, C; by default all natural groups, else 20.", ge=1)

@@ -161,6 +161,10 @@ def _summary(federation: "Federation") -> dict[str, Any]:
         "preparation": federation.preparation,
         "shape": list(federation.shape),
         "class_names": list(federation.class_names),
+        "findings": [
+            {"name": one.name, "column": one.column, "says": one.says, "dangerous": one.dangerous}
+            for one in federation.findings
+        ],
         "clients": [
             {"name": client.name, "train": len(client.train), "test": len(client.test), "per_class": counts}
             for client, counts in zip(federation.clients, federation.class_counts().tolist(), strict=True)
@@ -179,11 +183,15 @@ def _print_federation(federation: "Federation") -> None:
         )
         for client, counts in zip(federation.clients, federation.class_counts(), strict=True)
     ]
-    print_table(f"{federation.dataset}: sound", ("site", "train", "test", "classes", "largest class"), rows)
+    sound = "sound" if not any(one.dangerous for one in federation.findings) else "would stop a run"
+    print_table(f"{federation.dataset}: {sound}", ("site", "train", "test", "classes", "largest class"), rows)
     one_class = sum(len(set(client.test.y.tolist())) < 2 for client in federation.clients)
     typer.echo(
         f"{federation.source}; {federation.partition} partition, {len(federation.clients)} sites, "
         f"{federation.classes} classes, shape {federation.shape}. Preparation: {federation.preparation}."
     )
+    for found in federation.findings:
+        stops = f" This stops a run, unless it is told --accept '{found.name}'." if found.dangerous else ""
+        typer.echo(f"{found.sentence}{stops}")
     if one_class:
         typer.echo(f"{one_class} sites have a single class among their test rows: their AUC is undefined.")

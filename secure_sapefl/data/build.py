@@ -95,6 +95,7 @@ def build_federation(
         partition=name,
         preparation=described(table.prepare),
         learned=learns_from_rows(table.prepare),
+        findings=table.findings,
         public=None if facts is None else completed(facts, members),
     )
 

@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from secure_sapefl.config import PublicFacts
 from secure_sapefl.data.prepare import AS_GIVEN, Recipe
+from secure_sapefl.data.tables.findings import Finding
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +41,7 @@ class Federation:
     partition: str  # the registered name of the partition that was used
     preparation: str = ""  # how rows were put on a scale, in words
     learned: bool = False  # whether preparing the rows used something of the sites' own, such as a mean
+    findings: tuple[Finding, ...] = ()  # what was found wrong with the table it came from
     public: PublicFacts | None = None  # in a private study, what it says of its data aloud
 
     @property

@@ -26,11 +26,12 @@ from secure_sapefl.data.ranges import public_scale
 from secure_sapefl.data.spec import Option, checked_options, one_of
 from secure_sapefl.data.table import Table
 from secure_sapefl.data.tables.columns import Columns, is_missing
+from secure_sapefl.data.tables.findings import Examined, findings
 from secure_sapefl.data.tables.preparation import mixed
 from secure_sapefl.data.tables.propose import classes_of, propose
 from secure_sapefl.data.tables.readers import read_columns
 from secure_sapefl.data.tables.schema import Measured, Numeric, TableSchema, load_table_schema
-from secure_sapefl.data.tables.values import table_of
+from secure_sapefl.data.tables.values import examined, table_of
 from secure_sapefl.errors import BadInput
 
 OPTIONS: Final[Mapping[str, Option]] = {"standardise": "auto", "ranges": ""}
@@ -75,9 +76,9 @@ def _by_schema(source: Path | Columns, chosen: Mapping[str, Any], reading: Readi
         )
     table = table_of(columns, schema)
     natural = table.group is not None if reading.partition is None else reading.partition == "natural"
-    return _rescaled(
-        replace(table, source=f"{columns.source}, {len(columns):,} rows"), schema, chosen, reading, natural
-    )
+    found = () if reading.private else findings(examined(table, schema))
+    named = replace(table, source=f"{columns.source}, {len(columns):,} rows", findings=found)
+    return _rescaled(named, schema, chosen, reading, natural)
 
 
 def _without_schema(columns: Columns, reading: Reading) -> TableSchema:
@@ -151,7 +152,7 @@ def _table(arrays: Arrays, scaling: Scaling, reading: Reading) -> Table:
         _check_classes(arrays, y, class_names)
     group, group_names = _groups(arrays, len(X))
     split = arrays.integers("split", len(X), 2) if "split" in arrays else None
-    return Table(
+    table = Table(
         X=X,
         y=y,
         class_names=class_names,
@@ -161,6 +162,23 @@ def _table(arrays: Arrays, scaling: Scaling, reading: Reading) -> Table:
         group=group,
         group_names=group_names,
         split=split,
+    )
+    look = X.ndim == 2 and not reading.private
+    return replace(table, findings=findings(_examined(arrays, table))) if look else table
+
+
+def _examined(arrays: Arrays, table: Table) -> Examined:
+    names = _columns(arrays, table.X.shape[1])
+    return Examined(
+        X=table.X,
+        names=names,
+        levels=((),) * len(names),
+        y=table.y,
+        classes=table.class_names,
+        label="y",
+        group=table.group,
+        group_names=table.group_names,
+        site="group",
     )
 
 

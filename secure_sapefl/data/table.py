@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from secure_sapefl.data.prepare import Prepare
+from secure_sapefl.data.tables.findings import Finding
 
 Array = NDArray[Any]
 
@@ -33,6 +34,7 @@ class Table:
     segment: NDArray[np.int64] | None = None
     split: NDArray[np.int64] | None = None
     persons: bool = False  # segments are persons, whose rows may differ in label
+    findings: tuple[Finding, ...] = ()  # what is wrong with a table of one's own; nothing is looked for in private
 
     def __len__(self) -> int:
         return len(self.y)

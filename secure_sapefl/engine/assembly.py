@@ -13,6 +13,7 @@ from secure_sapefl.algorithms.registry import configured
 from secure_sapefl.config import Config
 from secure_sapefl.data import Federation, Progress, build_federation, no_progress, private_options
 from secure_sapefl.data.build import Change, as_it_is
+from secure_sapefl.data.tables.findings import require_accepted
 from secure_sapefl.engine.device import group_size, resolve_device
 from secure_sapefl.engine.privacy import (
     Privacy,
@@ -144,8 +145,9 @@ def data_options_of(config: Config) -> dict[str, Any]:
 
 
 def federation_of(config: Config, progress: Progress = no_progress, change: Change = as_it_is) -> Federation:
-    """The sites a configuration asks for; ``progress`` hears of a download, should one be needed."""
-    return build_federation(
+    """The sites a configuration asks for; ``progress`` hears of a download, should one be needed. A table in which
+    something dangerous is found is refused, unless the configuration accepts it by name."""
+    federation = build_federation(
         config.dataset,
         clients=config.clients,
         partition=config.partition,
@@ -162,3 +164,5 @@ def federation_of(config: Config, progress: Progress = no_progress, change: Chan
         change=change,
         schema=config.data_schema,
     )
+    require_accepted(federation.findings, config.accept)
+    return federation

@@ -44,7 +44,7 @@ class Cell:
     def identity(self) -> dict[str, Any]:
         """Everything the result depends on; where the data lies is replaced by what it is."""
         options = configured(self.config.method, self.config.options)[1].model_dump(mode="json")
-        said = {name: getattr(self.config, name) for name in ("late_clients", "dp_public", "data_schema")}
+        said = {name: getattr(self.config, name) for name in ("late_clients", "dp_public", "data_schema", "accept")}
         unsaid = {"data_dir", *(name for name, value in said.items() if not value)}
         config = self.config.model_dump(mode="json", exclude=unsaid) | {"options": options}
         return {

@@ -87,3 +87,19 @@ def test_mistakes(
 ) -> None:
     assert run(*words, monkeypatch=monkeypatch) == 2
     assert told in " ".join(capsys.readouterr().err.split())
+
+
+def test_what_ruins_a_study_is_listed_and_stops_a_run_until_it_is_waved_through(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    lines = [f"{k},{rng.normal():.3f},{rng.integers(2)}" for k in range(60)]
+    Path("cases.csv").write_text("\n".join(["case,x,y", *lines]) + "\n")
+    words = ("simulate", "--dataset", "cases.csv", "--label", "y", "--clients", "2", "--partition", "iid")
+    quick = ("--rounds", "1", "--local-epochs", "1", "--protection", "plaintext", "--method", "fedavg", "--out", "run")
+    assert run("data", "check", "cases.csv", "--label", "y", "--clients", "2", monkeypatch=monkeypatch) == 0
+    assert "Column 'case': a different whole number in every record" in " ".join(capsys.readouterr().out.split())
+    assert run(*words, *quick, monkeypatch=monkeypatch) == 2
+    assert "--accept 'identifier:case'" in " ".join(capsys.readouterr().err.split())
+    assert run(*words, *quick, "--accept", "identifier:case", monkeypatch=monkeypatch) == 0

@@ -10,8 +10,17 @@ from numpy.typing import NDArray
 
 from secure_sapefl.data.table import Table
 from secure_sapefl.data.tables.columns import Columns, is_missing
+from secure_sapefl.data.tables.findings import Examined
 from secure_sapefl.data.tables.preparation import preparation
-from secure_sapefl.data.tables.schema import Boolean, Categorical, Date, Feature, Numeric, TableSchema
+from secure_sapefl.data.tables.schema import (
+    Boolean,
+    Categorical,
+    Date,
+    Feature,
+    Measured,
+    Numeric,
+    TableSchema,
+)
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.int64]
@@ -35,6 +44,22 @@ def table_of(columns: Columns, schema: TableSchema) -> Table:
         group_names=group_names,
         segment=persons_of(columns, schema),
         persons=schema.person is not None,
+    )
+
+
+def examined(table: Table, schema: TableSchema) -> Examined:
+    """The table as findings see it."""
+    return Examined(
+        X=table.X,
+        names=schema.names,
+        levels=tuple(() if isinstance(one, Measured) else one.levels for one in schema.features),
+        y=table.y,
+        classes=schema.classes,
+        label=schema.label,
+        group=table.group,
+        group_names=table.group_names,
+        site=schema.site or "site",
+        left_out=schema.identifiers or (),
     )
 
 
