@@ -92,7 +92,7 @@ class World:
         if terms is not None:
             self.stores[name] = FileStore(self.folder / f"{name}.privacy.jsonl")
             lifetime = Budget(rules.max_epsilon_lifetime, rules.max_delta_lifetime)
-            store = StudyStore(self.stores[name], self.file.wire_name, lifetime)
+            store = StudyStore(self.stores[name], self.file.wire_name, lifetime, rules.least_honest)
             privacy = StudyPrivacy(terms, {name: self.file.declared(name)}, lambda _: store)
         site = StudySite(self.terms, self.rows[name], self.key, rules, privacy)
         ledger = self.ledgers.setdefault(name, Notes())

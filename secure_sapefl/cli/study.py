@@ -68,6 +68,7 @@ def new(
     values = settings | given(data=described if schema is None else _schema(schema, described))
     identity = _identity(coordinator, passphrase_file)
     study = _new_study(draft, values, identity, site)
+    _tell_plan(study)
     _write(out, study, identity, overwrite)
     typer.echo(f"Study {study.name!r}, {len(study.sites)} sites: {out}\nDigest: {study.digest}")
     if mock is not None:
@@ -179,6 +180,14 @@ def _identity(path: Path, passphrase_file: Path | None) -> "SiteIdentity":
     from sapefl_crypto.keys.keyfile import Kind, read_key
 
     return identity_from(read_key(path, Kind.SITE_IDENTITY, passphrase=known_passphrase(path, passphrase_file)))
+
+
+def _tell_plan(study: "StudyFile") -> None:
+    """On stderr, before anything is written."""
+    from secure_sapefl.study.terms import StudyTerms
+
+    for sentence in StudyTerms.from_file(study).plan():
+        typer.echo(f"plan: {sentence}", err=True)
 
 
 def _write(out: Path, study: "StudyFile", identity: "SiteIdentity", overwrite: bool) -> None:

@@ -48,6 +48,11 @@ def composition_in_sums(events: Iterable[Event], least_honest: int = 1) -> Compo
     return composition(event.in_a_sum() if event.honest >= least_honest else event for event in events)
 
 
+def spent(events: Iterable[Event], least_honest: int | None) -> Composition:
+    """As an owner counts: shared noise only with ``least_honest`` others at least, and not at all for None."""
+    return composition(events) if least_honest is None else composition_in_sums(events, least_honest)
+
+
 def renyi_divergence(spent: Composition, orders: Orders = ORDERS) -> NDArray[np.float64]:
     """The RDP curve of a composition."""
     return sum((count * _of_one_step(noise, rate, orders) for noise, rate, count in spent), np.zeros(len(orders)))

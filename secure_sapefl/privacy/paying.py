@@ -4,6 +4,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Protocol
 
 from secure_sapefl.algorithms.releases import Releases
+from secure_sapefl.privacy.accounting import Composition
 from secure_sapefl.privacy.errors import BudgetExhausted
 from secure_sapefl.privacy.events import Budget, Event
 from secure_sapefl.privacy.group import PrivateGroup
@@ -73,6 +74,9 @@ class AnyTerms(Protocol):
         self, rows: tuple[int, ...], paid: tuple[Mapping[Purpose, Paid], ...], randomness: RandomnessFor
     ) -> PrivateGroup:
         """The mechanisms of sites that have paid."""
+
+    def planned(self, rows: int, least_honest: int | None) -> Composition:
+        """The whole study of a site that declares ``rows``, as its owner counts (`accounting.spent`)."""
 
     def require_somebody(self, rows: Collection[int]) -> None:
         """Refuse a study that no site could take part in, by the ``rows`` they declare."""

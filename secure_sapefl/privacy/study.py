@@ -10,6 +10,7 @@ from secure_sapefl.algorithms.group import SiteGroup
 from secure_sapefl.algorithms.releases import NotPrivate, Releases
 from secure_sapefl.config import Config, Settings
 from secure_sapefl.errors import BadInput
+from secure_sapefl.privacy.accounting import Composition, composition_in_sums, rdp_epsilon
 from secure_sapefl.privacy.adjacency import ADJACENCY
 from secure_sapefl.privacy.calibration import Noise, Schedule, calibrate
 from secure_sapefl.privacy.delta import warn_of_delta
@@ -98,6 +99,10 @@ class Terms:
         self, rows: tuple[int, ...], paid: tuple[Mapping[Purpose, Paid], ...], randomness: RandomnessFor
     ) -> PrivateGroup:
         return PrivateGroup(rows, paid, randomness, self.clip)
+
+    def planned(self, rows: int, least_honest: int | None) -> Composition:  # noqa: ARG002 - no noise but the site's own
+        schedule = self.schedule(rows)
+        return schedule.composition(calibrate(self.budget, schedule))
 
     def require_somebody(self, rows: Collection[int]) -> None:
         if self.releases.trainings and all(count < self.batch_size for count in rows):
@@ -209,6 +214,11 @@ class StudyPrivacy:
         paid = tuple(self._paid.pop(c) for c in sites)
         rows = tuple(self.sites[c].rows for c in sites)
         return replace(group, private=self._terms.group(rows, paid, randomness))
+
+    def epsilon_shared(self, site: int) -> float:
+        """Spent so far by one site, as readers of opened sums see it."""
+        ledger = self.sites[site].ledger
+        return rdp_epsilon(composition_in_sums(ledger.events), ledger.budget.delta)
 
     def ledger_heads(self) -> dict[SiteId, Head]:
         return {name: store.head for name, store in self._files().items()}

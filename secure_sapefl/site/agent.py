@@ -198,8 +198,16 @@ class Agent:
 
     def _send(self, upload: RoundUpload, *, again: bool) -> None:
         """Enter the upload in the ledger. If this returns, it may leave."""
-        note = "the same bytes again" if again else ""
+        note = "the same bytes again" if again else self._in_sums()
         self._ledger.sent(upload.round_index, "round upload", upload_parts(upload), self.epsilon, note)
+
+    def _in_sums(self) -> str:
+        """Under shared noise, the smaller number, and what it rests on."""
+        shared, privacy = self._terms.shared, self.site.privacy
+        if shared is None or privacy is None:
+            return ""
+        spent, parties = privacy.epsilon_shared(0), shared.plan.parties
+        return f"epsilon_shared {spent:.4g}, m = {parties.contributors}, t = {parties.colluders}"
 
     def _decline_for_good(self, index: int, reason: str) -> str:
         """A refusal that came of the records is a release too, paid for as the upload would have been. Asked again, the

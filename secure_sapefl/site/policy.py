@@ -5,9 +5,10 @@ A study is held against it before the owner approves (`review.py`), and each agg
 (`Policy.claims`).
 """
 
+from dataclasses import dataclass
 from pathlib import Path
 from textwrap import fill
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Literal
 
 from pydantic import Field
 
@@ -18,6 +19,7 @@ from secure_sapefl.protocol.study import LARGEST_WEIGHT_RATIO
 if TYPE_CHECKING:
     from sapefl_crypto import ClaimPolicy, OwnPart
 
+Verdict = Literal["ok", "conflict", "note"]
 _ADJACENT: Final = fill(ADJACENCY, 118, initial_indent="# ", subsequent_indent="# ")
 
 TEMPLATE: Final = f"""\
@@ -32,6 +34,13 @@ max_epsilon_per_study = 4.0
 max_epsilon_lifetime = 8.0
 max_delta_per_study = 1e-5
 max_delta_lifetime = 1e-5
+
+# Shared noise: a study may hide this site's records by the noise of all its sites together. That holds as long as
+# enough of them are honest. Both lines must be here for such a study to be accepted: the most it may cost each record
+# for readers of opened sums, and how many others must be honest at the least. Without them, only noise of this site's
+# own counts, as above. The limit over all studies then counts shared noise where so many others are honest.
+# max_epsilon_shared = 2.0
+# min_honest_sites = 10
 
 # May a study run without differential privacy? Then what leaves is encrypted, but peers' models may betray records.
 without_privacy = false
@@ -84,19 +93,44 @@ class Policy(Settings):
     methods: tuple[str, ...]
     metrics_may_leave: bool
     peers_may_receive_model: bool
+    max_epsilon_shared: float | None = Field(None, gt=0)
+    min_honest_sites: int | None = Field(None, ge=1)
+
+    @property
+    def least_honest(self) -> int | None:
+        """How many others' noise the owner trusts in at least; None where each study must hide this site by its own."""
+        return None if self.max_epsilon_shared is None else self.min_honest_sites
 
     @classmethod
     def load(cls, path: Path) -> "Policy":
         return cls.read(read_toml(path), str(path))
 
-    def claims(self, own: "OwnPart | None" = None) -> "ClaimPolicy":
-        """The conditions on every aggregate; ``own`` is what this site sent in that round."""
+    def claims(self, own: "OwnPart | None" = None, least_contributors: int = 1) -> "ClaimPolicy":
+        """The conditions on every aggregate; ``own`` is what this site sent in that round.
+
+        Where sites share their noise, ``least_contributors`` must be in a sum, all of the same weight: noise that
+        counts for less hides less.
+        """
         from sapefl_crypto import ClaimPolicy
 
         return ClaimPolicy(
-            min_cohort=self.min_cohort,
+            min_cohort=max(self.min_cohort, least_contributors),
             min_effective_cohort=self.min_effective_cohort,
             max_share=self.max_share,
-            max_weight_ratio=self.max_weight_ratio,
+            max_weight_ratio=self.max_weight_ratio if least_contributors == 1 else 1.0,
             own=own,
         )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Line:
+    """One point of a study, and whether the owner's policy allows it."""
+
+    topic: str
+    says: str
+    verdict: Verdict
+    policy: str = ""  # what the owner's file says about it
+
+    @classmethod
+    def judged(cls, topic: str, says: str, fits: bool, policy: str) -> "Line":
+        return cls(topic=topic, says=says, verdict="ok" if fits else "conflict", policy=policy)

@@ -6,7 +6,7 @@ every release the site ever made. Either one stops a round before anything is re
 
 from collections.abc import Sequence
 
-from secure_sapefl.privacy.accounting import composition, rdp_epsilon
+from secure_sapefl.privacy.accounting import rdp_epsilon, spent
 from secure_sapefl.privacy.errors import BudgetExhausted
 from secure_sapefl.privacy.events import Budget, Event
 from secure_sapefl.privacy.ledger import Store
@@ -15,8 +15,9 @@ from secure_sapefl.privacy.ledger import Store
 class StudyStore:
     """The part of a site's lifetime ledger that belongs to one study, by its `StudyFile.wire_name`."""
 
-    def __init__(self, ledger: Store, study: str, lifetime: Budget) -> None:
-        self._ledger, self._study, self._lifetime = ledger, study, lifetime
+    def __init__(self, ledger: Store, study: str, lifetime: Budget, least_honest: int | None = None) -> None:
+        """``least_honest`` is how many others an owner trusts in who accepts shared noise (`Policy.least_honest`)."""
+        self._ledger, self._study, self._lifetime, self._least_honest = ledger, study, lifetime, least_honest
         self._events = list(ledger.load())
 
     def load(self) -> Sequence[Event]:
@@ -35,7 +36,7 @@ class StudyStore:
 
     def lifetime_epsilon(self, more: Sequence[Event] = ()) -> float:
         """Spent on all studies, by RDP, and what ``more`` would make of it."""
-        return rdp_epsilon(composition((*self._events, *more)), self._lifetime.delta)
+        return rdp_epsilon(spent((*self._events, *more), self._least_honest), self._lifetime.delta)
 
     def close(self) -> None:
         self._ledger.close()

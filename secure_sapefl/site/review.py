@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 from secure_sapefl.errors import PolicyConflict
 from secure_sapefl.privacy.adjacency import ADJACENCY
@@ -13,27 +13,15 @@ from secure_sapefl.protocol.disclosure import COLLUSION
 from secure_sapefl.protocol.messages import SiteId
 from secure_sapefl.site.data import load_site
 from secure_sapefl.site.home import SiteHome
-from secure_sapefl.site.policy import Policy
+from secure_sapefl.site.policy import Line, Policy, Verdict
+from secure_sapefl.site.shared_review import shared_lines
 from secure_sapefl.site.spending import require_on_record
 from secure_sapefl.study.cost import cost_of, planned_replace_one
 from secure_sapefl.study.file import StudyFile
 from secure_sapefl.study.plain_words import Leaving, leaving
 from secure_sapefl.study.terms import StudyTerms
 
-Verdict = Literal["ok", "conflict", "note"]
 _NEAR: Final = 2  # how far a declared number of records may be from the counted one
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Line:
-    topic: str
-    says: str
-    verdict: Verdict
-    policy: str = ""  # what the owner's file says about it
-
-    @classmethod
-    def judged(cls, topic: str, says: str, fits: bool, policy: str) -> "Line":
-        return cls(topic=topic, says=says, verdict="ok" if fits else "conflict", policy=policy)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -197,15 +185,11 @@ def _privacy(terms: StudyTerms, policy: Policy, rows: int, events: Sequence[Even
         fits = policy.without_privacy
         yield Line.judged("differential privacy", says, fits, f"without_privacy = {_toml(fits)}")
         return
-    large_enough = rows >= terms.file.batch_size
-    replaced = f", and at most {planned_replace_one(terms, rows):.3g} for one replaced" if large_enough else ""
-    yield Line.judged(
-        "epsilon of this study",
-        f"at most {study.epsilon:g} for every record of this site, added or removed{replaced}; a round that would cost "
-        "more is refused",
-        study.epsilon <= policy.max_epsilon_per_study,
-        f"max_epsilon_per_study = {policy.max_epsilon_per_study:g}",
-    )
+    large_enough = terms.shared is not None or rows >= terms.file.batch_size
+    if terms.shared is not None:
+        yield from shared_lines(terms.shared.plan, policy)
+    else:
+        yield _epsilon(terms, policy, rows, study.epsilon, large_enough)
     yield Line(topic="neighbours", says=ADJACENCY, verdict="note")
     yield Line.judged(
         "delta of this study",
@@ -223,7 +207,7 @@ def _privacy(terms: StudyTerms, policy: Policy, rows: int, events: Sequence[Even
     )
     yield Line.judged(
         "records",
-        f"{rows:,} to train on are declared, in batches of {terms.file.batch_size}; everybody may know that number",
+        f"{rows:,} to train on are declared{_in_batches(terms)}; everybody may know that number",
         large_enough,
         "a private study needs at least a batch of records",
     )
@@ -232,6 +216,21 @@ def _privacy(terms: StudyTerms, policy: Policy, rows: int, events: Sequence[Even
     if terms.file.data.learns_from_rows:
         says = "columns are scaled by this site's own means and deviations, which the privacy budget does not cover"
         yield Line(topic="preparation", says=says, verdict="note")
+
+
+def _in_batches(terms: StudyTerms) -> str:
+    return f", in batches of {terms.file.batch_size}" if terms.shared is None else ""
+
+
+def _epsilon(terms: StudyTerms, policy: Policy, rows: int, epsilon: float, large_enough: bool) -> Line:
+    replaced = f", and at most {planned_replace_one(terms, rows):.3g} for one replaced" if large_enough else ""
+    return Line.judged(
+        "epsilon of this study",
+        f"at most {epsilon:g} for every record of this site, added or removed{replaced}; a round that would cost more "
+        "is refused",
+        epsilon <= policy.max_epsilon_per_study,
+        f"max_epsilon_per_study = {policy.max_epsilon_per_study:g}",
+    )
 
 
 def _counted(study: StudyFile, site: SiteId, counted: int) -> Line:
@@ -248,7 +247,7 @@ def _counted(study: StudyFile, site: SiteId, counted: int) -> Line:
 def _lifetime(terms: StudyTerms, policy: Policy, rows: int, events: Sequence[Event]) -> Line:
     privacy = terms.privacy()
     assert privacy is not None
-    cost = cost_of(privacy, rows, events, policy.max_delta_lifetime)
+    cost = cost_of(privacy, rows, events, policy.max_delta_lifetime, policy.least_honest)
     return Line.judged(
         "epsilon over all studies",
         f"{cost.spent_before:.3g} spent on {cost.studies_before} earlier studies; with this one at most "

@@ -163,7 +163,7 @@ def _study_site(
 
     lifetime = Budget(policy.max_epsilon_lifetime, policy.max_delta_lifetime)
     with FileStore(home.privacy_path) as events:
-        store = StudyStore(events, file.wire_name, lifetime)
+        store = StudyStore(events, file.wire_name, lifetime, policy.least_honest)
         privacy = StudyPrivacy(private, {home.name: file.declared(home.name)}, lambda _: store)
         yield StudySite(terms, rows, key, policy, privacy, device)
 

@@ -65,8 +65,9 @@ class StudySite:
 
     def absorb(self, state: SiteState, outcome: RoundOutcome, sent: RoundUpload | None) -> Tensor:
         """The global model after a round, or `AggregateRejected`. ``sent`` is what this site sent in that round."""
-        codec = CkksCodec(self._key, self.policy.claims(self._own_part(sent)))
         blueprint = self._terms.blueprint
+        claims = self.policy.claims(self._own_part(sent), blueprint.study.least_contributors)
+        codec = CkksCodec(self._key, claims)
         return absorb(
             state.theta_global,
             outcome,

@@ -3,11 +3,10 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from secure_sapefl.privacy.accounting import Composition, composition, rdp_epsilon
-from secure_sapefl.privacy.calibration import calibrate
+from secure_sapefl.privacy.accounting import rdp_epsilon, spent
 from secure_sapefl.privacy.events import Budget, Event
+from secure_sapefl.privacy.paying import AnyTerms
 from secure_sapefl.privacy.replaced import replace_one_epsilon
-from secure_sapefl.privacy.study import Terms
 from secure_sapefl.study.terms import StudyTerms
 
 
@@ -22,15 +21,19 @@ class Cost:
     after: float  # epsilon of all studies, this one run to its end
 
 
-def cost_of(terms: Terms, rows: int, events: Sequence[Event], lifetime_delta: float) -> Cost:
-    """``events`` is the site's ledger; what it holds of this very study is part of the study's own cost."""
+def cost_of(
+    terms: AnyTerms, rows: int, events: Sequence[Event], lifetime_delta: float, least_honest: int | None = None
+) -> Cost:
+    """``events`` is the site's ledger; what it holds of this very study is part of the study's own cost. Shared noise
+    counts where its owner trusts in ``least_honest`` others at least, and there are as many."""
     others = [event for event in events if event.study != terms.study]
+    before = spent(others, least_honest)
     return Cost(
         study=terms.budget,
         lifetime_delta=lifetime_delta,
-        spent_before=rdp_epsilon(composition(others), lifetime_delta),
+        spent_before=rdp_epsilon(before, lifetime_delta),
         studies_before=len({event.study for event in others}),
-        after=rdp_epsilon([*composition(others), *_planned(terms, rows)], lifetime_delta),
+        after=rdp_epsilon([*before, *terms.planned(rows, least_honest)], lifetime_delta),
     )
 
 
@@ -38,9 +41,4 @@ def planned_replace_one(study: StudyTerms, rows: int) -> float:
     """Epsilon of a whole private study for a record that is replaced, at a site that declares ``rows``."""
     terms = study.privacy()
     assert terms is not None
-    return replace_one_epsilon(_planned(terms, rows), terms.budget.delta)
-
-
-def _planned(terms: Terms, rows: int) -> Composition:
-    schedule = terms.schedule(rows)
-    return schedule.composition(calibrate(terms.budget, schedule))
+    return replace_one_epsilon(terms.planned(rows, least_honest=1), terms.budget.delta)

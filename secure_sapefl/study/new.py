@@ -36,9 +36,19 @@ def new_study(draft: Mapping[str, Any], coordinator: SitePublicKeys, sites: Sequ
         },
         "the study",
     )
-    if (weak := StudyTerms.from_file(study).weak_delta) is not None:
+    terms = StudyTerms.from_file(study)
+    if (weak := terms.weak_delta) is not None:
         warnings.warn(weak, PrivacyWarning, stacklevel=2)
-    return study
+    return study if terms.shared is None else _with_plan(study, terms)
+
+
+def _with_plan(study: StudyFile, terms: StudyTerms) -> StudyFile:
+    """What the calibrator chose, in the file that sites approve. No round counts with fewer than the plan needs."""
+    chosen = terms.blueprint.config
+    names = ("rounds", "dp_contributors", "dp_rate", "dp_lr")
+    values = {name: getattr(chosen, name) for name in names}
+    least = max(study.min_cohort, terms.blueprint.study.least_contributors)
+    return StudyFile.read({**study.model_dump(exclude_none=True), **values, "min_cohort": least}, "the study")
 
 
 def merged(draft: Mapping[str, Any], values: Mapping[str, Any]) -> dict[str, Any]:

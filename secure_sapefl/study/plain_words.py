@@ -9,6 +9,7 @@ from typing import Final
 from secure_sapefl.protocol.disclosure import Disclosure, Exposure, Item
 from secure_sapefl.study.terms import StudyTerms
 
+_SUM: Final = "the sum of some records' gradients at the common model"
 _SEALED_BYTES = 4  # a number of a sealed model, float32
 _FIELDS: Final[dict[Item, str]] = {
     "participation": "participation",
@@ -30,10 +31,13 @@ class Leaving:
     server: str  # what the server does with it
     sites: str  # what the other sites do
     noised: bool  # paid for from the study's privacy budget
+    shared: bool = False  # by a share of a noise that only the sum has whole
 
     @property
     def privacy(self) -> str:
-        return "noise added; paid from the privacy budget" if self.noised else "no noise added"
+        if not self.noised:
+            return "no noise added"
+        return f"{'a share of the noise' if self.shared else 'noise'} added; paid from the privacy budget"
 
 
 def exposure(terms: StudyTerms) -> Exposure:
@@ -62,6 +66,7 @@ def _leaving(disclosed: Disclosure, terms: StudyTerms) -> Leaving:
         server=disclosed.server.does,
         sites=disclosed.sites.does,
         noised=_FIELDS[disclosed.item] in _paid_for(terms),
+        shared=terms.shared is not None,
     )
 
 
@@ -70,7 +75,8 @@ def _what(item: Item, terms: StudyTerms) -> tuple[str, int]:
     file, blueprint, params = terms.file, terms.blueprint, terms.params
     if item == "update":
         count = blueprint.study.parameters
-        words = f"what training changed in the common model: {count:,} numbers, encrypted"
+        what = "what training changed in the common model" if terms.shared is None else _SUM
+        words = f"{what}: {count:,} numbers, encrypted"
         return f"{words} (CKKS, {params.security_bits} bits)", params.chunks(count) * params.fresh_chunk_bytes
     if item == "personal model":
         count = blueprint.model.parameters

@@ -5,6 +5,7 @@ from typing import Any
 from secure_sapefl.privacy.adjacency import ADJACENCY
 from secure_sapefl.protocol.disclosure import STAYS
 from secure_sapefl.study.plain_words import exposure, leaving
+from secure_sapefl.study.shared_words import both_numbers
 from secure_sapefl.study.templating import template
 from secure_sapefl.study.terms import StudyTerms
 
@@ -23,27 +24,44 @@ def facts(terms: StudyTerms) -> dict[str, str]:
         "data": _data(terms),
         "rounds": f"{study.rounds}, each with {study.cohort_size} of {len(study.sites)} sites; counts with "
         f"{study.min_cohort}, closes after {study.round_deadline:g} s",
-        "training": f"{study.local_epochs} epochs a round, batches of {study.batch_size}, learning rate {study.lr:g}, "
-        f"seed {study.seed}",
+        "training": _training(terms),
         "scores": "hidden: each site weighs its own update"
         if study.scores == "hidden"
         else "open: the server reads them, and weighs with them",
         "encryption": f"CKKS for {params.max_clients} sites, values up to {params.max_abs_value:g}, exact to "
         f"2^-{params.grid_bits}, {params.security_bits} bits",
-        "privacy": "no differential privacy"
-        if privacy is None
-        else f"at most ε {privacy.epsilon:g} at δ {privacy.delta:g} for each record of a site, {_replaced(terms)}; "
-        f"noise {privacy.noise}",
+        "privacy": _privacy(terms),
         **({} if privacy is None else {"neighbours": ADJACENCY, "declared": _declared(terms)}),
         **({"warning": terms.weak_delta} if terms.weak_delta else {}),
     }
+
+
+def _training(terms: StudyTerms) -> str:
+    study = terms.file
+    at_home = f"{study.local_epochs} epochs, batches of {study.batch_size}, learning rate {study.lr:g}"
+    if terms.shared is None:
+        return f"{at_home.replace('epochs', 'epochs a round')}, seed {study.seed}"
+    return f"{' '.join(terms.plan())} At home: {at_home}. Seed {study.seed}"
+
+
+def _privacy(terms: StudyTerms) -> str:
+    privacy = terms.file.privacy
+    if privacy is None:
+        return "no differential privacy"
+    if terms.shared is not None:
+        return f"{both_numbers(terms.shared.plan)} (δ {privacy.delta:g}); noise {privacy.noise}"
+    return (
+        f"at most ε {privacy.epsilon:g} at δ {privacy.delta:g} for each record of a site, {_replaced(terms)}; noise "
+        f"{privacy.noise}"
+    )
 
 
 def _replaced(terms: StudyTerms) -> str:
     """Of the site where it is most; a site with less than a batch sits out."""
     from secure_sapefl.study.cost import planned_replace_one  # takes seconds to import
 
-    able = {n for n in map(terms.file.declared, terms.file.sites) if n >= terms.file.batch_size}
+    least = terms.file.batch_size if terms.shared is None else 1
+    able = {n for n in map(terms.file.declared, terms.file.sites) if n >= least}
     most = max((planned_replace_one(terms, n) for n in able), default=0.0)
     return f"added or removed, and at most {most:.3g} for one replaced"
 
@@ -73,6 +91,7 @@ def to_json(terms: StudyTerms) -> dict[str, Any]:
         "parameters": terms.blueprint.model.parameters,
         "leaves": parts,
         "warnings": [terms.weak_delta] if terms.weak_delta else [],
+        "plan": list(terms.plan()),
         "neighbours": ADJACENCY,
     }
 
@@ -86,4 +105,5 @@ def data_protection_note(terms: StudyTerms) -> str:
         not_protected=exposure(terms).not_protected(),
         adjacency=ADJACENCY,
         replaced=_replaced(terms) if terms.file.privacy else "",
+        both_numbers="" if terms.shared is None else both_numbers(terms.shared.plan),
     )

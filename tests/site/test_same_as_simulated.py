@@ -43,3 +43,18 @@ def test_personal_and_global_models_equal_the_simulators(
         np.testing.assert_allclose(agent.state.theta_global, simulation.key_holders.theta_global, atol=2e-5)
         for key, values in simulation.assembly.sites.state.items():
             np.testing.assert_allclose(agent.state.own[key][0], values[number], atol=2e-5)
+
+
+@pytest.mark.parametrize("method", ["fedavg", "sapefl"])
+def test_with_shared_noise_the_common_model_is_the_simulators(world: Callable[..., Any], method: str) -> None:
+    """Shares are keyed by site and round, sums are exact; only the gradients' last bits may differ, by a step or so."""
+    deployed = world(method=method, privacy=PRIVATE, largest_site=42, dp_noise="shared", min_cohort=4)
+    deployed.start_all()
+    deployed.run()
+    simulation = Simulation(assemble(deployed.file.config().model_copy(update={"workers": 0}), deployed.federation()))
+    simulation.run()
+    for name in deployed.file.sites:
+        np.testing.assert_allclose(
+            deployed.agents[name].state.theta_global, simulation.key_holders.theta_global, atol=1e-4
+        )
+    assert (simulation.key_holders.theta_global[-1], deployed.agents["north"].state.absorbed) == (3, 2)

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from secure_sapefl.algorithms.releases import Releases
+from secure_sapefl.privacy.accounting import Composition
 from secure_sapefl.privacy.events import Budget, Event
 from secure_sapefl.privacy.ledger import Paid, Store
 from secure_sapefl.privacy.paying import PayingSite
@@ -52,6 +53,10 @@ class SharedTerms:
         if self.carriage is None:
             raise RuntimeError("These terms are for counting what was spent; nothing is sent under them.")
         return SharedGroup(rows, paid, randomness, self.plan.clip, carriage=self.carriage)
+
+    def planned(self, rows: int, least_honest: int | None) -> Composition:  # noqa: ARG002 - the same for all sites
+        enough = least_honest is not None and self.plan.parties.honest >= least_honest
+        return self.plan.sums() if enough else self.plan.alone()
 
     def require_somebody(self, rows: Collection[int]) -> None:
         """Everybody can: a site with few records brings its noise."""
