@@ -29,6 +29,8 @@ ScoreVisibility = Literal["open", "hidden"]
 NoiseSource = Literal["local", "shared"]
 PrivacyUnit = Literal["record", "person", "site"]
 Optimizer = Literal["momentum", "adam"]
+LocalOptimizer = Literal["sgd", "adam", "adamw"]
+ScheduleName = Literal["constant", "linear", "cosine"]
 Panel = Literal["Data", "Federation", "Training", "Privacy", "Protection", "Running"]
 """The parts of `--help` and of the table of settings, in their order."""
 
@@ -158,6 +160,13 @@ class Config(Plan):
     clusters: int = setting("Federation", 4, "Groups of sites that disagree on labels, if clustered.", ge=1)
     head: str | None = setting("Training", None, "The part of your own model that is its head, e.g. fc.")
     init: Path | None = setting("Training", None, "Weights to start from: a state_dict, .pt or .safetensors.")
+    optimizer: LocalOptimizer = setting("Training", "sgd", "What takes a site's steps; begun anew each round.")
+    momentum: float = setting("Training", 0.0, "Of SGD.", ge=0, lt=1)
+    weight_decay: float = setting("Training", 0.0, "Pull of all weights towards 0.", ge=0)
+    max_grad_norm: float | None = setting("Training", None, "Longest gradient of a step; a longer one is cut.", gt=0)
+    keep_optimizer: bool = setting("Training", False, "Sites remember momentum and Adam's moments from round to round.")
+    schedule: ScheduleName = setting("Training", "constant", "How the learning rate goes from round to round.")
+    warmup_rounds: int = setting("Training", 0, "Rounds in which the learning rate rises to what it is.", ge=0)
     evaluate_every: int = setting("Training", 1, "Evaluate every so many rounds, and after the last.", ge=1)
     dp_epsilon: float | None = setting("Privacy", None, "Privacy budget ε of each site; with --dp-delta.", gt=0)
     dp_delta: float | None = setting("Privacy", None, "δ: far below 1 / rows of a site, e.g. 1e-5.", gt=0, lt=1)

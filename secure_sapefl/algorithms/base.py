@@ -93,6 +93,7 @@ class Algorithm:
     initial_global: Callable[[Tensor, Any], Tensor] = lambda theta_initial, _: theta_initial
     global_step: Callable[[Tensor, Tensor, Any], Tensor] = add_mean
     relays_models: bool = False
+    takes_own_steps: bool = False  # moves models by gradients itself, so that no optimizer can be chosen
     splits_models: bool = False  # treats body and head apart, so that a model must say where its head begins
     peers_from: Literal["cohort", "everyone"] = "cohort"
     options: type[Settings] = NoOptions

@@ -86,6 +86,7 @@ ALGORITHM = Algorithm(
     site_round=site_round,
     personal_models=lambda group, _: group.state["theta_personal"],
     score_bound=lambda facts: float(facts.largest_site),
+    takes_own_steps=True,
     splits_models=True,
     options=FedAfkOptions,
     releases=one_update,

@@ -15,6 +15,7 @@ from secure_sapefl.algorithms.releases import PrivateUse
 from secure_sapefl.stopwatch import Stopwatch
 from secure_sapefl.streams import Purpose
 from secure_sapefl.training.objective import Batch, LocalLoss, Objective, Proximal
+from secure_sapefl.training.optimizer import PLAIN, Moments, Pace, Stepper, StepRule
 from secure_sapefl.training.plan import Plan, Shard, plan_batches
 from secure_sapefl.training.steps import PlainStep, Step
 from secure_sapefl.training.trainer import Trainer, batches
@@ -57,6 +58,8 @@ class SiteGroup:
     batch_size: int
     lr: float
     clock: Stopwatch = field(default_factory=Stopwatch)
+    rule: StepRule = PLAIN
+    memory: dict[Purpose, Moments] | None = None  # of optimizers, where it is kept between rounds
     private: PrivateUse | None = None  # in a private study, the way to everything that leaves
 
     @property
@@ -88,10 +91,12 @@ class SiteGroup:
 
         In a private study by DP-SGD, unless neither the result nor anything that follows from it ``leaves`` the site.
         """
+        stepper = self._stepper(theta, purpose)
         if self.private is not None and leaves:
-            return self.private.train(theta, self.trainer.model, self.rows_for(purpose), objective, purpose, self.lr)
+            pace = Pace(self.lr, stepper)
+            return self.private.train(theta, self.trainer.model, self.rows_for(purpose), objective, purpose, pace)
         plan = self._plan(purpose, self.local_epochs if epochs is None else epochs)
-        return self.trainer.train(theta, self.rows_for(purpose), plan, objective, self.lr)
+        return self.trainer.train(theta, self.rows_for(purpose), plan, objective, self.lr, stepper)
 
     def train_averaged(self, theta: Tensor, objective: Objective, purpose: Purpose, epochs: int) -> Tensor:
         """Like `train`, but the mean of the models after each epoch of the second half: SGD's last step is a draw, the
@@ -100,15 +105,22 @@ class SiteGroup:
         return torch.stack([model for epoch, model in enumerate(models) if epoch >= epochs // 2]).mean(0)
 
     def _epochs(self, theta: Tensor, objective: Objective, purpose: Purpose, epochs: int) -> Iterator[Tensor]:
-        rows = self.rows_for(purpose)
+        rows, stepper = self.rows_for(purpose), self._stepper(theta, purpose)
         if self.private is not None:
-            yield from self.private.epochs(theta, self.trainer.model, rows, objective, purpose, self.lr, epochs)
+            model, pace = self.trainer.model, Pace(self.lr, stepper)
+            yield from self.private.epochs(theta, model, rows, objective, purpose, pace, epochs)
             return
         streams = self.streams(purpose)
         for epoch in range(epochs):
             plan = plan_batches(self.counts, streams, epochs=1, batch_size=self.batch_size)
-            theta = self.trainer.train(theta, rows.on(epoch), plan, objective, self.lr)
+            theta = self.trainer.train(theta, rows.on(epoch), plan, objective, self.lr, stepper)
             yield theta
+
+    def _stepper(self, theta: Tensor, purpose: Purpose) -> Stepper | None:
+        """What takes the steps of a training: with what it remembers of earlier rounds, where that is kept."""
+        if self.rule.is_plain or self.memory is None:
+            return self.rule.begun(theta)
+        return Stepper(self.rule, self.memory.setdefault(purpose, Moments.none_yet(theta)))
 
     def train_local(self) -> Tensor:
         """``theta_local``: a copy of the global model trained on the plain local loss."""

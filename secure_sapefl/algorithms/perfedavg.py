@@ -106,6 +106,7 @@ ALGORITHM = Algorithm(
     site_round=site_round,
     personal_models=adapted,
     score_bound=lambda _: 1.0,
+    takes_own_steps=True,
     options=PerFedAvgOptions,
     releases=releases,
     from_common=NotShared("its gradients are taken at points that differ from site to site."),

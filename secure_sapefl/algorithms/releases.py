@@ -15,6 +15,7 @@ from secure_sapefl.config import Settings
 from secure_sapefl.models.base import Model
 from secure_sapefl.streams import Purpose
 from secure_sapefl.training.objective import Objective
+from secure_sapefl.training.optimizer import Pace
 from secure_sapefl.training.plan import Shard
 from secure_sapefl.training.steps import Step
 
@@ -87,12 +88,12 @@ class PrivateUse(Protocol):
         """The number of training rows each site declares, n_c: public, and not counted."""
 
     def train(
-        self, theta: Tensor, model: Model, shard: Shard, objective: Objective, purpose: Purpose, lr: float
+        self, theta: Tensor, model: Model, shard: Shard, objective: Objective, purpose: Purpose, pace: Pace
     ) -> Tensor:
-        """DP-SGD; as many steps as were paid for."""
+        """DP-SGD; as many steps as were paid for. What is made of a noised gradient costs nothing."""
 
     def epochs(
-        self, theta: Tensor, model: Model, shard: Shard, objective: Objective, purpose: Purpose, lr: float, count: int
+        self, theta: Tensor, model: Model, shard: Shard, objective: Objective, purpose: Purpose, pace: Pace, count: int
     ) -> Iterator[Tensor]:
         """The same, and the models after each of ``count`` epochs: all of them, and any mean of them, may leave."""
 

@@ -29,6 +29,7 @@ from secure_sapefl.privacy.randomness import KeyedRandomness, Randomness
 from secure_sapefl.privacy.study import PrivateSite, Terms
 from secure_sapefl.streams import Purpose
 from secure_sapefl.training.objective import Batch, LocalLoss
+from secure_sapefl.training.optimizer import Pace
 from secure_sapefl.training.plan import Shard
 from secure_sapefl.training.trainer import BatchedTrainer
 
@@ -148,7 +149,7 @@ def _moved(bench: Bench, rows: Rows, purpose: Purpose, direction: Tensor) -> Flo
     shard = Shard(torch.from_numpy(rows.X), torch.from_numpy(rows.y), (0,) * count, (len(rows),) * count)
     theta = bench.theta.expand(count, -1)
     after = bench.clones(len(rows) - len(bench.rows), count).train(
-        theta, bench.model, shard, LocalLoss(), purpose, _RATE
+        theta, bench.model, shard, LocalLoss(), purpose, Pace(_RATE)
     )
     return ((bench.theta - after) @ direction).double().numpy()
 

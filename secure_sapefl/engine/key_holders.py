@@ -56,7 +56,7 @@ class KeyHolders:
             theirs = peers.for_sites([position[name] for name in here])
             group = self._sites.group(part, self.theta_global, round_index, theirs, clock)
             result = run_round(self._algorithm, self._options, self._privacy.protect(group, part), here)
-            self._sites.keep(part, result)
+            self._sites.keep(part, result, group.memory)
             trained = result.contribution
             tell(observers, SitesTrained(round_index=round_index, sites=here, peers=owners, contribution=trained))
             uploads.refuse(result.refusals)
@@ -103,12 +103,13 @@ class KeyHolders:
     def tensors(self) -> dict[str, Tensor]:
         """All they hold, for a checkpoint."""
         common = {"theta_global": self.theta_global.cpu(), "last_upload": self._last_upload}
-        return {**self._sites.state, **common}
+        return {**self._sites.state, **self._sites.memory.tensors(), **common}
 
     def restore(self, tensors: dict[str, Tensor]) -> Iterator[SealedModel]:
         """Stand where a saved run stood; yields what the server relays, sealed under this run's key."""
         self.theta_global = tensors.pop("theta_global").to(self._device)
         self._last_upload = tensors.pop("last_upload")
+        self._sites.memory.restore(tensors)
         self._sites.state = tensors
         for c, last in enumerate(self._last_upload.tolist()):
             if self._algorithm.relays_models and last >= 0:

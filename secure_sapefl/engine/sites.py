@@ -2,7 +2,7 @@
 they are put side by side.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import numpy as np
 import torch
@@ -12,11 +12,13 @@ from torch import Tensor
 from secure_sapefl.algorithms.group import Peers, SiteGroup
 from secure_sapefl.data import Federation, Rows
 from secure_sapefl.engine.device import make_trainer
+from secure_sapefl.engine.optimizers import OptimizerMemory, schedule_of, step_rule
 from secure_sapefl.metrics import Scores
 from secure_sapefl.protocol.blueprint import Blueprint
 from secure_sapefl.protocol.site import GroupRound
 from secure_sapefl.stopwatch import Stopwatch
-from secure_sapefl.streams import stream
+from secure_sapefl.streams import Purpose, stream
+from secure_sapefl.training.optimizer import Moments
 from secure_sapefl.training.plan import Shard
 
 Keep = Callable[[str, Tensor], object]
@@ -35,6 +37,8 @@ class Sites:
     ) -> None:
         """``numbers`` are the sites' places on the study's roster, by which random streams count; all of them in
         order, unless only some of the study's sites are here."""
+        self._schedule, self._rule = schedule_of(blueprint.config), step_rule(blueprint.config)
+        self.memory = OptimizerMemory(len(federation.clients))
         self._algorithm, self._options, self._config = blueprint.algorithm, blueprint.options, blueprint.config
         self._trainer, self._device = make_trainer(blueprint.config.engine, blueprint.model, device), device
         self._numbers = range(len(federation.clients)) if numbers is None else tuple(numbers)
@@ -72,16 +76,19 @@ class Sites:
             streams=lambda purpose: [stream(config.seed, purpose, round_index=round_index, site=n) for n in numbers],
             local_epochs=config.local_epochs,
             batch_size=config.batch_size,
-            lr=config.lr,
+            lr=self._schedule.rate(round_index),
+            rule=self._rule,
+            memory=self.memory.recalled(sites, self._device) if config.keep_optimizer else None,
             clock=clock,
         )
 
-    def keep(self, sites: Sequence[int], result: GroupRound) -> None:
-        """Store the new state of the sites whose round went well."""
+    def keep(self, sites: Sequence[int], result: GroupRound, memory: Mapping[Purpose, Moments] | None = None) -> None:
+        """Store the new state of the sites whose round went well, and what their optimizers remember."""
         healthy = torch.from_numpy(result.healthy)
         rows = torch.tensor(sites)[healthy]
         for name, values in result.contribution.state.items():
             self.state[name][rows] = values.cpu()[healthy]
+        self.memory.keep(rows, healthy, memory or {})
 
     def evaluate(
         self, theta_global: Tensor, round_index: int, size: int, keep: Keep = lambda *_: None

@@ -92,8 +92,13 @@ def flat(model: Model, module: nn.Module) -> Tensor:
 def loaded(model: Model, theta: Tensor) -> nn.Module:
     """A site's module with the weights ``theta`` [P]."""
     module = model.module().to(theta.device)
+    put(model, module, theta)
+    return module
+
+
+def put(model: Model, module: nn.Module, theta: Tensor) -> None:
+    """Give a site's module the weights ``theta`` [P]."""
     weights = model.weights_of(module)
     with torch.no_grad():
         for weight, part in zip(weights, theta.split([weight.numel() for weight in weights]), strict=True):
             weight.copy_(part.view_as(weight))
-    return module

@@ -15,6 +15,7 @@ from secure_sapefl.privacy.steps import PrivateStep, steps_privately
 from secure_sapefl.privacy.trainer import epochs_privately, train_privately
 from secure_sapefl.streams import Purpose
 from secure_sapefl.training.objective import Objective
+from secure_sapefl.training.optimizer import Pace
 from secure_sapefl.training.plan import Shard
 
 
@@ -29,16 +30,16 @@ class PrivateGroup:
     clip: float
 
     def train(
-        self, theta: Tensor, model: Model, shard: Shard, objective: Objective, purpose: Purpose, lr: float
+        self, theta: Tensor, model: Model, shard: Shard, objective: Objective, purpose: Purpose, pace: Pace
     ) -> Tensor:
         paid, sources = self._payments(purpose), self.randomness(purpose)
-        return train_privately(paid, sources, model, self.clip, theta, shard, self.rows, objective, lr)
+        return train_privately(paid, sources, model, self.clip, theta, shard, self.rows, objective, pace)
 
     def epochs(
-        self, theta: Tensor, model: Model, shard: Shard, objective: Objective, purpose: Purpose, lr: float, count: int
+        self, theta: Tensor, model: Model, shard: Shard, objective: Objective, purpose: Purpose, pace: Pace, count: int
     ) -> Iterator[Tensor]:
         paid, sources = self._payments(purpose), self.randomness(purpose)
-        return epochs_privately(paid, sources, model, self.clip, theta, shard, self.rows, objective, lr, count)
+        return epochs_privately(paid, sources, model, self.clip, theta, shard, self.rows, objective, pace, count)
 
     def steps(self, model: Model, shard: Shard, purpose: Purpose) -> Iterator[tuple[int, PrivateStep]]:
         return steps_privately(self._payments(purpose), self.randomness(purpose), model, self.clip, shard, self.rows)

@@ -5,9 +5,7 @@ handed something else (attention with steps first, say) gets gradients of steps 
 a module is tried on a few made-up rows first, against autograd one record at a time; what fits neither way is refused.
 """
 
-import warnings
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Any, Protocol
 
@@ -24,6 +22,7 @@ from secure_sapefl.models.keyed import KeyedDraws
 from secure_sapefl.models.module import ModuleModel
 from secure_sapefl.models.probing import no_fallback
 from secure_sapefl.privacy.record_gradients import DenseGradients
+from secure_sapefl.privacy.reference import unremarked
 from secure_sapefl.training.objective import Batch, Objective
 
 _TRIED = 3  # made-up rows
@@ -67,7 +66,7 @@ def per_record(model: ModuleModel) -> PerRecord:
             reasons.append(str(error).strip().splitlines()[0])
         else:
             return found
-    with _quiet():
+    with unremarked():
         advice = " ".join(str(error).splitlines()[0] for error in ModuleValidator.validate(model.module()))
     raise BadInput(
         "The gradient of a single record, which a privacy budget needs, is not to be had of this model. "
@@ -105,7 +104,7 @@ class OpacusRecords:
 
     def __init__(self, model: ModuleModel) -> None:
         self._model = model
-        with _quiet():
+        with unremarked():
             self._module: Any = GradSampleModule(model.module(), loss_reduction="sum")
 
     def __call__(self, weights: Sequence[Tensor], x: Tensor, key: Tensor | None, slopes: Slopes) -> list[Tensor]:
@@ -114,7 +113,7 @@ class OpacusRecords:
         with torch.no_grad():
             for parameter, weight in zip(parameters, weights, strict=True):
                 parameter.copy_(weight)
-        with _quiet():
+        with unremarked():
             answers = self._model.call(module, x, key)
             answers.backward(slopes(answers))
         found = [_taken(parameter, len(x)) for parameter in parameters]
@@ -152,11 +151,3 @@ class FunctionRecords:
         with torch.no_grad():
             answers = vmap(lambda row, place: answer(tuple(weights), row, place))(x, places)
         return list(vmap(pulled)(x, slopes(answers), places))
-
-
-@contextmanager
-def _quiet() -> Iterator[None]:
-    """Torch remarks that the first layer's input needs no gradient: records never do."""
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="Full backward hook is firing", category=UserWarning)
-        yield

@@ -70,7 +70,7 @@ class OpacusSite:
     def _backward(self, batch: Batch, objective: Objective) -> None:
         self._optimizer.zero_grad()
         batch = self._sound(batch, objective)
-        with _quiet():
+        with unremarked():
             losses = self._losses(batch, objective)
             if self._ghost:
                 DPTensorFastGradientClipping(self._module, self._optimizer, losses).backward()
@@ -97,7 +97,7 @@ class OpacusSite:
 
 
 @contextmanager
-def _quiet() -> Iterator[None]:
+def unremarked() -> Iterator[None]:
     """Torch remarks that the first layer's input needs no gradient: records never do."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Full backward hook is firing", category=UserWarning)

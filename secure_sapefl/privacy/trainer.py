@@ -23,8 +23,9 @@ from secure_sapefl.privacy.ledger import Paid
 from secure_sapefl.privacy.per_record import clipped_sum
 from secure_sapefl.privacy.randomness import Randomness
 from secure_sapefl.training.objective import Objective
+from secure_sapefl.training.optimizer import Pace, Stepper
 from secure_sapefl.training.plan import Plan, Shard
-from secure_sapefl.training.trainer import STACK_BYTES, batches, stacks
+from secure_sapefl.training.trainer import STACK_BYTES, batches, stacks, whole_gradient
 
 _NOISE_AT_A_TIME = 1 << 15  # numbers: drawn, scaled and added while they are in cache
 
@@ -38,11 +39,11 @@ def train_privately(
     shard: Shard,
     rows: Sequence[int],
     objective: Objective,
-    lr: float,
+    pace: Pace,
 ) -> Tensor:
     """New weights [G, P] that each site may release: steps, rate and noise are those its payment is for. ``rows`` is
     what sites declare, n_c."""
-    return next(epochs_privately(paid, randomness, model, clip, theta, shard, rows, objective, lr, epochs=1))
+    return next(epochs_privately(paid, randomness, model, clip, theta, shard, rows, objective, pace, 1))
 
 
 def epochs_privately(
@@ -54,7 +55,7 @@ def epochs_privately(
     shard: Shard,
     rows: Sequence[int],
     objective: Objective,
-    lr: float,
+    pace: Pace,
     epochs: int,
 ) -> Iterator[Tensor]:
     """The weights after each of ``epochs`` equal parts of the steps that were paid for. DP-SGD accounts for every
@@ -63,7 +64,7 @@ def epochs_privately(
     trainer = PrivateTrainer(model, clip, noises(events, randomness, rows, clip))
     for epoch in range(epochs):
         plan = poisson_plan(shard.sizes, rows, events, randomness)
-        theta = trainer.train(theta, shard.on(epoch), plan, objective, lr)
+        theta = trainer.train(theta, shard.on(epoch), plan, objective, pace.lr, pace.stepper)
         yield theta
 
 
@@ -141,23 +142,37 @@ class PrivateTrainer:
     clip: float
     noise: tuple[SiteNoise, ...]
 
-    def train(self, theta: Tensor, shard: Shard, plan: Plan, objective: Objective, lr: float) -> Tensor:
+    def train(
+        self, theta: Tensor, shard: Shard, plan: Plan, objective: Objective, lr: float, stepper: Stepper | None = None
+    ) -> Tensor:
         theta = theta.clone(memory_format=torch.contiguous_format)
         plan = plan.to(theta.device)
         for part in stacks(len(theta), self.model, STACK_BYTES if theta.device.type == "cpu" else None):
             own = PrivateTrainer(self.model, self.clip, self.noise[part])
+            steps = None if stepper is None else stepper.narrow(part)
             # of this class
-            own._train_stack(theta[part], shard.narrow(part), plan.narrow(part), objective.narrow(part), lr)
+            own._train_stack(theta[part], shard.narrow(part), plan.narrow(part), objective.narrow(part), lr, steps)
         return theta
 
-    def _train_stack(self, theta: Tensor, shard: Shard, plan: Plan, objective: Objective, lr: float) -> None:
+    def _train_stack(
+        self, theta: Tensor, shard: Shard, plan: Plan, objective: Objective, lr: float, stepper: Stepper | None
+    ) -> None:
         buffer = theta.new_empty(min(_NOISE_AT_A_TIME, theta.shape[1]))
         for active, batch in batches(shard, plan):
             stack, part = theta[:active], objective.narrow(slice(0, active))
             weights = self.model.views(stack)
             gradients = clipped_sum(self.model, weights, batch, part, self.clip)
+            if stepper is not None:
+                noised = whole_gradient(stack, gradients, part.weight_pull(stack))
+                self._add_noise(noised, buffer, -1.0)
+                stepper.narrow(slice(0, active)).step_(stack, noised, lr)
+                continue
             if (pull := part.weight_pull(stack)) is not None:
                 pull.step_(stack, lr)
             torch._foreach_add_(weights, gradients, alpha=-lr)  # as in training/descent.py
-            for row, noise in zip(stack, self.noise, strict=False):  # the first ``active`` sites
-                noise.add_(row, buffer, lr)
+            self._add_noise(stack, buffer, lr)
+
+    def _add_noise(self, rows: Tensor, buffer: Tensor, lr: float) -> None:
+        """rows <- rows - lr * noise, of the sites that are active."""
+        for row, noise in zip(rows, self.noise, strict=False):  # the first so many sites
+            noise.add_(row, buffer, lr)

@@ -55,6 +55,7 @@ class Blueprint:
         start = started(config, Description(shape, classes), build)
         model = start.model
         _check_split(model, algorithm, config)
+        _check_steps(algorithm, config)
         facts = StudyFacts(
             cohort=cohort_size(config.participation, len(sites)),
             largest_site=largest_site,
@@ -114,6 +115,15 @@ def started(config: Config, about: Description, build: OwnCode | None = None) ->
         return Start(model=made_.model, theta=theta, sources=sources, init=None)
     theta, taken = started_from(made_.model, theta, state)
     return Start(model=made_.model, theta=theta, sources={**sources, "init": state.digest}, init=taken)
+
+
+def _check_steps(algorithm: Algorithm, config: Config) -> None:
+    chosen = (config.optimizer, config.momentum, config.weight_decay, config.max_grad_norm)
+    if algorithm.takes_own_steps and chosen != ("sgd", 0.0, 0.0, None):
+        raise BadInput(
+            f"{algorithm.title} takes plain steps of its own. Leave out --optimizer, --momentum, --weight-decay and "
+            "--max-grad-norm."
+        )
 
 
 def _check_split(model: Model, algorithm: Algorithm, config: Config) -> None:

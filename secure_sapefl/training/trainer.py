@@ -5,7 +5,7 @@ everything. `BatchedTrainer` trains a whole group at once on stacked weights, wi
 gradient in closed form. A test holds them to the same models.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, Protocol, Self
 
@@ -13,9 +13,10 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils import parameters_to_vector
 
-from secure_sapefl.models.base import Model, flat, loaded
+from secure_sapefl.models.base import Model, flat, loaded, put
 from secure_sapefl.training.descent import descend
-from secure_sapefl.training.objective import Batch, Objective
+from secure_sapefl.training.objective import Batch, Objective, Pull
+from secure_sapefl.training.optimizer import Stepper
 from secure_sapefl.training.plan import Plan, Shard
 
 STACK_BYTES: Final = 8 << 20
@@ -25,8 +26,11 @@ class Trainer(Protocol):
     @property
     def model(self) -> Model: ...
 
-    def train(self, theta: Tensor, shard: Shard, plan: Plan, objective: Objective, lr: float) -> Tensor:
-        """SGD along ``plan`` from ``theta`` [G, P]; returns new weights, leaves ``theta`` alone."""
+    def train(
+        self, theta: Tensor, shard: Shard, plan: Plan, objective: Objective, lr: float, stepper: Stepper | None = None
+    ) -> Tensor:
+        """Steps along ``plan`` from ``theta`` [G, P], plain ones where no ``stepper`` takes them; returns new weights,
+        leaves ``theta`` alone."""
 
     def gradient(self, theta: Tensor, batch: Batch, objective: Objective) -> Tensor:
         """The objective's gradient at ``theta`` [G, P] on one batch a site, [G, P]: for methods with steps of their
@@ -45,6 +49,12 @@ def batches(shard: Shard, plan: Plan) -> Iterator[tuple[int, Batch]]:
         at = position[t, :active]
         keys = shard.step_keys(t, slice(0, active))
         yield active, Batch(shard.x[at], shard.y[at], plan.rows[t, :active], plan.weight[t, :active], keys)
+
+
+def whole_gradient(theta: Tensor, gradients: Sequence[Tensor], pull: Pull | None) -> Tensor:
+    """[G, P], from what each of the weights contributes and the part that reads no record."""
+    total = torch.cat([gradient.flatten(1) for gradient in gradients], 1)
+    return total if pull is None else total + pull.dense(theta)
 
 
 def stacks(sites: int, model: Model, stack_bytes: int | None = STACK_BYTES) -> Iterator[slice]:
@@ -69,18 +79,21 @@ class BatchedTrainer:
         weights = [view.requires_grad_() for view in self.model.views(theta.detach())]
         loss = objective.loss(self.model.apply(weights, batch.x, batch.keys), batch)
         gradients = torch.autograd.grad(loss.sum(), weights, materialize_grads=True)
-        total = torch.cat([gradient.flatten(1) for gradient in gradients], 1)
-        pull = objective.weight_pull(theta)
-        return total if pull is None else total + pull.dense(theta)
+        return whole_gradient(theta, gradients, objective.weight_pull(theta))
 
-    def train(self, theta: Tensor, shard: Shard, plan: Plan, objective: Objective, lr: float) -> Tensor:
+    def train(
+        self, theta: Tensor, shard: Shard, plan: Plan, objective: Objective, lr: float, stepper: Stepper | None = None
+    ) -> Tensor:
         theta = theta.clone(memory_format=torch.contiguous_format)
         plan = plan.to(theta.device)
         for part in stacks(len(theta), self.model, self.stack_bytes):
-            self._train_stack(theta[part], shard.narrow(part), plan.narrow(part), objective.narrow(part), lr)
+            own = None if stepper is None else stepper.narrow(part)
+            self._train_stack(theta[part], shard.narrow(part), plan.narrow(part), objective.narrow(part), lr, own)
         return theta
 
-    def _train_stack(self, theta: Tensor, shard: Shard, plan: Plan, objective: Objective, lr: float) -> None:
+    def _train_stack(
+        self, theta: Tensor, shard: Shard, plan: Plan, objective: Objective, lr: float, stepper: Stepper | None
+    ) -> None:
         active, stack, weights, part = -1, theta, [theta], objective
         for now, batch in batches(shard, plan):
             if now != active:
@@ -89,7 +102,11 @@ class BatchedTrainer:
             loss = part.loss(self.model.apply(weights, batch.x, batch.keys), batch)
             gradients = torch.autograd.grad(loss.sum(), weights, materialize_grads=True)
             with torch.no_grad():
-                descend(stack, weights, gradients, part.weight_pull(stack), lr)
+                if stepper is None:
+                    descend(stack, weights, gradients, part.weight_pull(stack), lr)
+                else:
+                    total = whole_gradient(stack, gradients, part.weight_pull(stack))
+                    stepper.narrow(slice(0, now)).step_(stack, total, lr)
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,26 +116,53 @@ class SequentialTrainer:
     def for_model(self, model: Model) -> Self:
         return replace(self, model=model)
 
-    def train(self, theta: Tensor, shard: Shard, plan: Plan, objective: Objective, lr: float) -> Tensor:
+    def train(
+        self, theta: Tensor, shard: Shard, plan: Plan, objective: Objective, lr: float, stepper: Stepper | None = None
+    ) -> Tensor:
         plan = plan.to(theta.device)
-        return torch.stack([self._train_site(g, theta[g], shard, plan, objective, lr) for g in range(len(shard))])
+        sites = [slice(g, g + 1) for g in range(len(shard))]
+        return torch.cat(
+            [
+                self._train_site(
+                    theta[one],
+                    shard.narrow(one),
+                    plan.narrow(one),
+                    objective.narrow(one),
+                    lr,
+                    None if stepper is None else stepper.narrow(one),
+                )
+                for one in sites
+            ]
+        )
 
     def gradient(self, theta: Tensor, batch: Batch, objective: Objective) -> Tensor:
         return torch.stack([self._site_gradient(g, theta[g], batch, objective) for g in range(len(theta))])
 
-    def _train_site(self, g: int, theta: Tensor, shard: Shard, plan: Plan, objective: Objective, lr: float) -> Tensor:
-        module = loaded(self.model, theta)
+    def _train_site(
+        self, theta: Tensor, shard: Shard, plan: Plan, objective: Objective, lr: float, stepper: Stepper | None
+    ) -> Tensor:
+        module = loaded(self.model, theta[0])
         optimizer = torch.optim.SGD(self.model.weights_of(module), lr=lr)
-        objective = objective.narrow(slice(g, g + 1))
-        for _, batch in batches(shard.narrow(slice(g, g + 1)), plan.narrow(slice(g, g + 1))):
+        for _, batch in batches(shard, plan):
             optimizer.zero_grad()
             self._backward(module, batch.at_site(0, batch.weight[0] > 0), objective)
-            optimizer.step()
-        return flat(self.model, module)
+            if stepper is None:
+                optimizer.step()
+            else:
+                self._step(module, stepper, lr)
+        return flat(self.model, module)[None]
+
+    def _step(self, module: nn.Module, stepper: Stepper, lr: float) -> None:
+        theta = flat(self.model, module)[None]
+        stepper.step_(theta, self._gradient(module)[None], lr)
+        put(self.model, module, theta[0])
 
     def _site_gradient(self, g: int, theta: Tensor, batch: Batch, objective: Objective) -> Tensor:
         module = loaded(self.model, theta)
         self._backward(module, batch.at_site(g, batch.weight[g] > 0), objective.narrow(slice(g, g + 1)))
+        return self._gradient(module)
+
+    def _gradient(self, module: nn.Module) -> Tensor:
         return torch.cat([_gradient(weight) for weight in self.model.weights_of(module)])
 
     def _backward(self, module: nn.Module, batch: Batch, objective: Objective) -> None:

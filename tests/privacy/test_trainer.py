@@ -11,6 +11,7 @@ from secure_sapefl.privacy.ledger import Ledger, Paid
 from secure_sapefl.privacy.randomness import KeyedRandomness
 from secure_sapefl.privacy.trainer import PrivateTrainer, SiteNoise, poisson_plan, train_privately
 from secure_sapefl.training.objective import LocalLoss
+from secure_sapefl.training.optimizer import Pace
 from secure_sapefl.training.plan import Shard, plan_batches
 from secure_sapefl.training.trainer import BatchedTrainer
 
@@ -68,7 +69,7 @@ def test_a_batch_holds_no_record_twice_and_weighs_by_the_expected_size(events: l
 def test_an_empty_batch_is_a_step_of_noise_alone(shard: Shard, theta: Tensor, event: Callable[..., Event]) -> None:
     """Nobody is drawn at a rate of 1e-9; the noise, divided by the expected batch, is 1e9 / n."""
     rare = event(sample_rate=1e-9, steps=2, noise_multiplier=1.0)
-    out = train_privately(pay([rare] * 3), keyed(), MODEL, 1.0, theta, shard, SIZES, LocalLoss(), 0.5e-9)
+    out = train_privately(pay([rare] * 3), keyed(), MODEL, 1.0, theta, shard, SIZES, LocalLoss(), Pace(0.5e-9))
     for g, size in enumerate(SIZES):
         assert float((theta[g] - out[g]).std()) == pytest.approx(0.5 * 2**0.5 / size, rel=0.25)
 
@@ -81,11 +82,11 @@ def test_without_noise_or_clipping_it_is_the_plain_trainer(shard: Shard, theta: 
 
 
 def test_a_site_trains_the_same_alone_and_in_a_group(shard: Shard, theta: Tensor, events: list[Event]) -> None:
-    together = train_privately(pay(events), keyed(), MODEL, 1.0, theta, shard, SIZES, LocalLoss(), 0.1)
+    together = train_privately(pay(events), keyed(), MODEL, 1.0, theta, shard, SIZES, LocalLoss(), Pace(0.1))
     for g in range(3):
         own = shard.narrow(slice(g, g + 1))
         alone = train_privately(
-            pay([events[g]]), keyed([g]), MODEL, 1.0, theta[g : g + 1], own, own.sizes, LocalLoss(), 0.1
+            pay([events[g]]), keyed([g]), MODEL, 1.0, theta[g : g + 1], own, own.sizes, LocalLoss(), Pace(0.1)
         )
         torch.testing.assert_close(together[g], alone[0], rtol=1e-4, atol=1e-5)
 
@@ -97,7 +98,7 @@ def test_noise_has_the_size_that_was_paid_for(shard: Shard, theta: Tensor, event
     for seed in range(10):
         sources = keyed(range(3 * seed, 3 * seed + 3))
         out = train_privately(
-            pay(events), sources, MODEL, clip, torch.zeros_like(theta), blind, SIZES, LocalLoss(), 0.1
+            pay(events), sources, MODEL, clip, torch.zeros_like(theta), blind, SIZES, LocalLoss(), Pace(0.1)
         )
         for first_layer, event in zip(out[:, :24], events, strict=True):
             walks.append(first_layer / (event.steps**0.5 * 0.1 * event.noise_multiplier * clip / BATCH))
@@ -106,12 +107,12 @@ def test_noise_has_the_size_that_was_paid_for(shard: Shard, theta: Tensor, event
 
 def test_two_trainings_are_two_payments(shard: Shard, theta: Tensor, events: list[Event]) -> None:
     paid = pay(events)
-    train_privately(paid, keyed(), MODEL, 1.0, theta, shard, SIZES, LocalLoss(), 0.1)
+    train_privately(paid, keyed(), MODEL, 1.0, theta, shard, SIZES, LocalLoss(), Pace(0.1))
     with pytest.raises(RuntimeError, match="one event, one release"):
-        train_privately(paid, keyed(), MODEL, 1.0, theta, shard, SIZES, LocalLoss(), 0.1)
+        train_privately(paid, keyed(), MODEL, 1.0, theta, shard, SIZES, LocalLoss(), Pace(0.1))
 
 
 def test_the_start_is_left_alone(shard: Shard, theta: Tensor, events: list[Event]) -> None:
     before = theta.clone()
-    train_privately(pay(events), keyed(), MODEL, 1.0, theta, shard, SIZES, LocalLoss(), 0.1)
+    train_privately(pay(events), keyed(), MODEL, 1.0, theta, shard, SIZES, LocalLoss(), Pace(0.1))
     assert torch.equal(theta, before)

@@ -80,7 +80,7 @@ class _Form:
             if self.plan.unit == "site":
                 sums = private.update_sums(_local_update(group, now.theta))
             else:
-                sums = private.gradient_sums(now.theta, group.trainer.model, group.shard)
+                sums = private.gradient_sums(now.theta, group.trainer.model, group.rows_for(Purpose.SHARED_STEP))
         return Contribution(state={}, update=sums, score=torch.ones(group.size, device=sums.device))
 
     def global_step(self, theta_global: Tensor, mean: Tensor, _: Settings) -> Tensor:
