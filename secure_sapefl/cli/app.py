@@ -29,6 +29,7 @@ from secure_sapefl.cli import (
     server,
     simulate,
     site,
+    statistics,
     study,
 )
 from secure_sapefl.errors import SapeflError
@@ -50,6 +51,7 @@ app.command("figures")(figures.figures)
 app.command("methods")(methods.methods)
 app.command("robustness")(robustness.robustness)
 app.command("report")(report.report)
+app.command("statistics")(statistics.statistics)
 app.command("audit")(audit.audit)
 app.command("export")(export.export)
 app.command("release")(release.release)

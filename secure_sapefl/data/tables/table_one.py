@@ -1,0 +1,120 @@
+"""Table 1 of a multi-centre study, from totals: n, missing, mean, deviation, quartiles and levels, by outcome.
+
+Small cells are left out, and with a single one in a row of counts the next smallest too, since it would follow from the
+others. Quartiles are read off histograms, with records spread evenly in a bin.
+"""
+
+import csv
+import io
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from math import sqrt
+from typing import Any, Final
+
+import numpy as np
+
+from secure_sapefl.data.tables.schema import Date, Measured, TableSchema
+from secure_sapefl.data.tables.tally import BINS, STEPS, Counts, Tally, range_of, read, together
+
+SMALLEST: Final = 5
+Value = float | str | None
+"""A number, a day, or None where it is left out."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Line:
+    column: str
+    says: str  # missing, mean, sd, q1, median, q3, or a level
+    values: tuple[Value, ...]  # of all, then of each class
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableOne:
+    groups: tuple[str, ...]
+    lines: tuple[Line, ...]
+    smallest: int
+
+    def to_json(self) -> dict[str, Any]:
+        lines = [
+            {"column": one.column, "says": one.says, "values": dict(zip(self.groups, one.values, strict=True))}
+            for one in self.lines
+        ]
+        return {"groups": list(self.groups), "smallest_cell": self.smallest, "lines": lines}
+
+    def to_csv(self) -> str:
+        text = io.StringIO()
+        writer = csv.writer(text, lineterminator="\n")
+        writer.writerow(["column", "says", *self.groups])
+        writer.writerows([one.column, one.says, *("" if v is None else v for v in one.values)] for one in self.lines)
+        return text.getvalue()
+
+    def shown(self) -> list[tuple[str, ...]]:
+        return [(one.column, one.says, *(_shown(value, self.smallest) for value in one.values)) for one in self.lines]
+
+
+def table_one(totals: Counts, schema: TableSchema, smallest: int = SMALLEST, *, noised: bool = False) -> TableOne:
+    """``noised``: the sums are noise, so that means and deviations come from histograms."""
+    by_class = read(totals, schema)
+    columns = [[row[place] for row in by_class] for place in range(len(schema.features))]
+    groups = [[together(tuple(one)), *one] for one in columns]
+    records = tuple(max(0, one.present + one.missing) for one in groups[0])
+    lines = [Line(column="records", says="n", values=(records[0], *_suppressed(records[1:], smallest)))]
+    for feature, tallies in zip(schema.features, groups, strict=True):
+        lines += list(_lines(feature, tallies, smallest, noised))
+    return TableOne(groups=("all", *schema.classes), lines=tuple(lines), smallest=smallest)
+
+
+def _lines(feature: Any, tallies: Sequence[Tally], smallest: int, noised: bool) -> Iterator[Line]:
+    if isinstance(feature, Measured):
+        missing = [_suppressed((max(0, one.missing), max(0, one.present)), smallest)[0] for one in tallies]
+        yield Line(column=feature.name, says="missing", values=tuple(missing))
+        found = [_numbers(feature, one, noised) if one.present >= smallest else (None,) * 5 for one in tallies]
+        for place, says in enumerate(("mean", "sd", "q1", "median", "q3")):
+            yield Line(column=feature.name, says=says, values=tuple(one[place] for one in found))
+        return
+    counts = [_suppressed([max(0, one.missing), *np.maximum(one.cells, 0).tolist()], smallest) for one in tallies]
+    for place, says in enumerate(("missing", *feature.levels)):
+        yield Line(column=feature.name, says=says, values=tuple(one[place] for one in counts))
+
+
+def _numbers(feature: Measured, tally: Tally, noised: bool) -> tuple[Value, ...]:
+    allowed = range_of(feature)
+    cells = np.maximum(tally.cells, 0)
+    if noised:
+        middles = (np.arange(BINS) + 0.5) / BINS
+        mean = float(np.average(middles, weights=cells))
+        spread = sqrt(max(0.0, float(np.average((middles - mean) ** 2, weights=cells))))
+    else:
+        mean = tally.places / tally.present / STEPS
+        spread = sqrt(max(0.0, tally.squares / tally.present / STEPS**2 - mean**2))
+    extent = allowed.high - allowed.low
+    places = [mean, *(_quantile(cells, share) for share in (0.25, 0.5, 0.75))]
+    at = [_said(feature, allowed.low + extent * place) for place in places]
+    return at[0], round(extent * spread, 6), *at[1:]
+
+
+def _quantile(cells: Counts, share: float) -> float:
+    upto = np.concatenate([[0], np.cumsum(cells)])
+    wanted = share * upto[-1]
+    place = min(int(np.searchsorted(upto, wanted, side="right")) - 1, BINS - 1)
+    return float((place + (wanted - upto[place]) / max(1, int(cells[place]))) / BINS)
+
+
+def _said(feature: Measured, value: float) -> Value:
+    return (feature.reference + timedelta(days=value)).isoformat() if isinstance(feature, Date) else round(value, 6)
+
+
+def _suppressed(counts: Sequence[int], smallest: int) -> tuple[Value, ...]:
+    """Counts that add up to a number readers may know: none below ``smallest``, and never a single one left out."""
+    small = {place for place, count in enumerate(counts) if 0 < count < smallest}
+    others = [place for place, count in enumerate(counts) if count and place not in small]
+    if len(small) == 1 and others:
+        small.add(min(others, key=lambda place: counts[place]))
+    return tuple(None if place in small else count for place, count in enumerate(counts))
+
+
+def _shown(value: Value, smallest: int) -> str:
+    if value is None:
+        return f"(< {smallest})"
+    return value if isinstance(value, str) else f"{value:,.5g}" if isinstance(value, float) else f"{value:,}"

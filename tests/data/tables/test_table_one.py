@@ -1,0 +1,65 @@
+"""Table 1 against numbers computed from the rows themselves, and what is left out of it."""
+
+import numpy as np
+import pytest
+
+from secure_sapefl.data.tables.columns import Columns
+from secure_sapefl.data.tables.propose import propose, with_ranges
+from secure_sapefl.data.tables.table_one import TableOne, table_one
+from secure_sapefl.data.tables.tally import counted
+from secure_sapefl.data.tables.values import table_of
+
+N = 2000
+
+
+@pytest.fixture
+def made() -> tuple[TableOne, dict[str, np.ndarray]]:
+    rng = np.random.default_rng(0)
+    age, ill = rng.normal(60, 10, N).clip(20, 99), rng.random(N) < 0.3
+    sex = np.where(np.arange(N) < 3, "d", np.where(rng.random(N) < 0.5, "f", "m"))
+    day = np.datetime64("2015-01-01") + rng.integers(0, 365, N)
+    cells = {
+        "age": [f"{value:.4f}" if k % 10 else "" for k, value in enumerate(age)],
+        "sex": sex.tolist(),
+        "seen": [str(one) for one in day],
+        "ill": np.where(ill, "yes", "no").tolist(),
+    }
+    columns = Columns(source="t", unit="line", cells=cells)
+    schema = with_ranges(propose(columns, label="ill"), columns)
+    totals = counted(table_of(columns, schema), schema, np.ones(N, bool))
+    return table_one(totals, schema), {"age": age[np.arange(N) % 10 != 0], "ill": ill}
+
+
+def line(table: TableOne, column: str, says: str) -> tuple[object, ...]:
+    return next(one.values for one in table.lines if (one.column, one.says) == (column, says))
+
+
+def test_numbers_agree_with_the_rows(made: tuple[TableOne, dict[str, np.ndarray]]) -> None:
+    table, truth = made
+    age = truth["age"]
+    assert table.groups == ("all", "no", "yes")
+    assert line(table, "records", "n") == (N, int((~truth["ill"]).sum()), int(truth["ill"].sum()))
+    assert line(table, "age", "missing")[0] == N // 10
+    assert line(table, "age", "mean")[0] == pytest.approx(age.mean(), abs=0.01)
+    assert line(table, "age", "sd")[0] == pytest.approx(age.std(), abs=0.01)
+    for says, share in (("q1", 0.25), ("median", 0.5), ("q3", 0.75)):
+        assert line(table, "age", says)[0] == pytest.approx(np.quantile(age, share), abs=0.7)
+    assert str(line(table, "seen", "median")[0]).startswith("2015-0")
+
+
+def test_small_cells_and_what_would_give_them_away_are_left_out(
+    made: tuple[TableOne, dict[str, np.ndarray]],
+) -> None:
+    """Three of level d; with n known, one more level must go, or d would follow."""
+    table, _ = made
+    sexes = [line(table, "sex", level)[0] for level in ("d", "f", "m")]
+    assert sexes[0] is None
+    assert sexes.count(None) == 2
+    shown = dict.fromkeys(table.shown())
+    assert any(row[:3] == ("sex", "d", "(< 5)") for row in shown)
+
+
+def test_csv_and_json_hold_the_same(made: tuple[TableOne, dict[str, np.ndarray]]) -> None:
+    table, _ = made
+    assert table.to_csv().splitlines()[0] == "column,says,all,no,yes"
+    assert len(table.to_csv().splitlines()) == 1 + len(table.to_json()["lines"])

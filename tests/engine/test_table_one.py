@@ -1,0 +1,60 @@
+"""Sites count and encrypt, the server adds, a site opens."""
+
+import numpy as np
+import pytest
+
+from secure_sapefl.data.tables.columns import Columns
+from secure_sapefl.data.tables.propose import propose, with_ranges
+from secure_sapefl.data.tables.schema import TableSchema
+from secure_sapefl.data.tables.table_one import table_one
+from secure_sapefl.data.tables.tally import counted
+from secure_sapefl.data.tables.values import table_of
+from secure_sapefl.engine.table_one import Asked, noise_of, simulated_table_one
+from secure_sapefl.errors import BadInput
+from secure_sapefl.privacy.events import Budget
+
+N = 600
+
+
+@pytest.fixture
+def columns() -> Columns:
+    rng = np.random.default_rng(0)
+    cells = {
+        "site": ["a", "b", "c"] * (N // 3),
+        "age": [str(rng.integers(20, 90)) for _ in range(N)],
+        "ill": ["no" if rng.random() < 0.5 else "yes" for _ in range(N)],
+    }
+    return Columns(source="t", unit="line", cells=cells)
+
+
+def described(columns: Columns, site: str | None = "site") -> TableSchema:
+    return with_ranges(propose(columns, label="ill", site=site), columns)
+
+
+def test_the_encrypted_table_is_that_of_all_rows_in_one_place(columns: Columns) -> None:
+    schema = described(columns)
+    table = table_of(columns, schema)
+    found = simulated_table_one(table, schema, Asked(smallest=5, least=3))
+    assert found.table == table_one(counted(table, schema, np.ones(N, bool)), schema, 5)
+    assert (found.sites, found.noise) == (("a", "b", "c"), None)
+
+
+def test_with_a_budget_counts_are_near_and_not_the_same(columns: Columns) -> None:
+    schema = described(columns)
+    table = table_of(columns, schema)
+    exact = simulated_table_one(table, schema, Asked(smallest=5, least=3)).table
+    budget = Budget(epsilon=2.0, delta=1e-5)
+    noised = simulated_table_one(table, schema, Asked(smallest=5, least=3, budget=budget))
+    assert noised.table != exact
+    median = [next(one.values[0] for one in t.lines if one.says == "median") for t in (exact, noised.table)]
+    assert median[1] == pytest.approx(median[0], abs=8)
+    assert noise_of(Budget(epsilon=0.5, delta=1e-5), schema) > noise_of(budget, schema) > 1
+
+
+def test_too_few_sites_and_no_sites(columns: Columns) -> None:
+    schema = described(columns)
+    with pytest.raises(BadInput, match="3 sites sent counts, a sum is made over at least 4"):
+        simulated_table_one(table_of(columns, schema), schema, Asked(smallest=5, least=4))
+    alone = schema.model_copy(update={"site": None, "ignored": ("site",)})
+    with pytest.raises(BadInput, match="whose records are these"):
+        simulated_table_one(table_of(columns, alone), alone, Asked(smallest=5, least=2))
