@@ -133,14 +133,18 @@ def _query(bench: Bench, purpose: Purpose) -> tuple[Floats, Floats]:
 
 def _training(bench: Bench, purpose: Purpose) -> tuple[Floats, Floats]:
     """A whole training of one round, with and without a canary: seen along the canary's gradient."""
-    rng = np.random.default_rng([bench.seed, 5])
-    own, width = bench.rows, WIDTH * _WIDER
+    with_one, direction = canary(bench.rows, bench.model, bench.theta, bench.seed)
+    return _moved(bench, bench.rows, purpose, direction), _moved(bench, with_one, purpose, direction)
+
+
+def canary(own: Rows, model: Model, theta: Tensor, seed: int) -> tuple[Rows, Tensor]:
+    """A site's rows with one more that nobody would have, and its gradient at ``theta``, [P]."""
+    rng, width = np.random.default_rng([seed, 5]), WIDTH * _WIDER
     x = (own.X.mean(0) + width * own.X.std(0) * rng.normal(size=(1, *own.X.shape[1:]))).astype(np.float32)
-    y = bench.model.outputs(bench.theta[None], torch.from_numpy(x)[None])[0].argmin(1).numpy()  # as wrong as can be
+    y = model.outputs(theta[None], torch.from_numpy(x)[None])[0].argmin(1).numpy()  # as wrong as can be
     with_one = Rows(np.concatenate([own.X, x]), np.concatenate([own.y, y]))
     batch = Batch(torch.from_numpy(x)[None], torch.from_numpy(y)[None], torch.zeros((1, 1)), torch.ones((1, 1)))
-    direction = BatchedTrainer(bench.model).gradient(bench.theta[None], batch, LocalLoss())[0]
-    return _moved(bench, own, purpose, direction), _moved(bench, with_one, purpose, direction)
+    return with_one, BatchedTrainer(model).gradient(theta[None], batch, LocalLoss())[0]
 
 
 def _moved(bench: Bench, rows: Rows, purpose: Purpose, direction: Tensor) -> Floats:

@@ -1,0 +1,91 @@
+"""Shared noise attacked where it is read: in an opened sum, and in one update that somebody opened alone.
+
+Clones of one site take a step, half of them with one record more. In the sum as many others add their noise as the plan
+calls honest; colluders and the reader have subtracted theirs. The first must stay below what the step costs by
+`epsilon_shared`, the second below what it costs by `epsilon_max`: two claims, two audits.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from secure_sapefl.audit.mechanisms import MechanismAudit, canary, distinguished
+from secure_sapefl.data import Rows
+from secure_sapefl.metrics import Floats
+from secure_sapefl.models.base import Model
+from secure_sapefl.privacy.accounting import composition, rdp_epsilon
+from secure_sapefl.privacy.events import Event
+from secure_sapefl.privacy.ledger import MemoryStore
+from secure_sapefl.privacy.randomness import KeyedRandomness, Randomness
+from secure_sapefl.privacy.shared.mechanism import SharedGroup
+from secure_sapefl.privacy.shared.terms import SharedTerms
+from secure_sapefl.streams import Purpose
+from secure_sapefl.training.plan import Shard
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SharedBench:
+    terms: SharedTerms
+    rows: Rows
+    model: Model
+    theta: Tensor  # the common model, [P]
+    trials: int  # on either side
+    seed: int
+
+    def group(self, count: int, *key: int) -> SharedGroup:
+        """``count`` sites that have paid for a step, with streams of their own."""
+        paid = tuple(self.terms.site("clone", len(self.rows), MemoryStore()).pay(0) for _ in range(count))
+
+        def randomness(_: Purpose) -> Sequence[Randomness]:
+            seeds = np.random.SeedSequence([self.seed, 6, *key]).spawn(count)
+            return [KeyedRandomness(np.random.default_rng(one)) for one in seeds]
+
+        return self.terms.group((len(self.rows),) * count, paid, randomness)
+
+
+def audit_shared(bench: SharedBench) -> tuple[MechanismAudit, ...]:
+    """The opened sum, and one update alone."""
+    with_one, direction = canary(bench.rows, bench.model, bench.theta, bench.seed)
+    direction = direction / direction.norm()
+    alone = [_seen(bench, rows, direction, more) for more, rows in enumerate((bench.rows, with_one))]
+    others = [_others(bench, direction, more) for more in range(2)]
+    step = bench.terms.event(0)
+    return (
+        _audited(bench, "opened sum", alone[0] + others[0], alone[1] + others[1], step.in_a_sum()),
+        _audited(bench, "one update opened alone", alone[0], alone[1], step),
+    )
+
+
+def _audited(bench: SharedBench, what: str, without: Floats, with_one: Floats, step: Event) -> MechanismAudit:
+    delta, trials = bench.terms.budget.delta, bench.trials
+    return MechanismAudit(
+        release=f"update ({what})",
+        trials=2 * trials,
+        lower=distinguished(without, with_one, delta),
+        claimed=rdp_epsilon(composition([step]), delta),
+        reachable=distinguished(np.zeros(trials), np.ones(trials), delta),
+    )
+
+
+def _seen(bench: SharedBench, rows: Rows, direction: Tensor, more: int) -> Floats:
+    """Each clone's noised sum, along the canary's gradient."""
+    shard = Shard(torch.from_numpy(rows.X), torch.from_numpy(rows.y), (0,) * bench.trials, (len(rows),) * bench.trials)
+    return _along(bench, shard, direction, bench.trials, more)
+
+
+def _others(bench: SharedBench, direction: Tensor, more: int) -> Floats:
+    """The noise of all other honest contributors in each trial. Their records are the same on both sides."""
+    count = bench.terms.plan.parties.honest - 1
+    nothing = (0,) * count
+    shard = Shard(torch.from_numpy(bench.rows.X), torch.from_numpy(bench.rows.y), nothing, nothing)
+    if count == 0:
+        return np.zeros(bench.trials)
+    return np.array([_along(bench, shard, direction, count, 2 + more, trial).sum() for trial in range(bench.trials)])
+
+
+def _along(bench: SharedBench, shard: Shard, direction: Tensor, count: int, *key: int) -> Floats:
+    sent = bench.group(count, *key).gradient_sums(bench.theta, bench.model, shard)
+    return (sent @ direction).double().numpy()
