@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sklearn.metrics import accuracy_score, roc_auc_score
+from sklearn.metrics import accuracy_score, average_precision_score, balanced_accuracy_score, roc_auc_score
 
-from secure_sapefl.metrics import Scores, Spread, accuracy, macro_auc, softmax
+from secure_sapefl.metrics import METRICS, Scores, Spread, accuracy, macro_auc, softmax
 
 quick = settings(deadline=None, max_examples=40)
 
@@ -92,3 +92,44 @@ def test_scores_are_unweighted_over_clients() -> None:
     assert scores.accuracy.mean == 0.625
     assert math.isnan(scores.auc.per_client[0])
     assert scores.auc.per_client[1] == 0.5
+
+
+@given(st.integers(0, 2**32 - 1), st.integers(2, 5), st.integers(0, 30), st.integers(0, 3))
+@quick
+def test_balanced_accuracy_and_average_precision_are_scikit_learns(
+    seed: int, classes: int, more: int, decimals: int
+) -> None:
+    logits, y = drawn(seed, classes + more, classes, decimals)
+    assert METRICS["balanced_accuracy"].measure(logits, y) == pytest.approx(
+        balanced_accuracy_score(y, logits.argmax(1))
+    )
+    each = [average_precision_score(y == k, softmax(logits)[:, k]) for k in range(classes)]
+    assert METRICS["average_precision"].measure(logits, y) == pytest.approx(np.mean(each), abs=1e-12)
+
+
+def test_brier_score_by_hand() -> None:
+    """(0.3^2 + 0.3^2 + 0) and (0.5^2 + 0.5^2): half their sum."""
+    logits = np.log(np.array([[0.7, 0.3], [0.5, 0.5]], dtype=np.float32))
+    assert METRICS["brier"].measure(logits, np.array([0, 1])) == pytest.approx((0.18 + 0.5) / 2, abs=1e-6)
+
+
+def test_calibration_error_by_hand() -> None:
+    """Two rows at 0.9, one right: |1.8 - 1|. Two at 0.6, both right: |1.2 - 2|. Over four rows: 0.4."""
+    logits = np.log(np.array([[0.9, 0.1], [0.9, 0.1], [0.6, 0.4], [0.6, 0.4]], dtype=np.float32))
+    assert METRICS["calibration_error"].measure(logits, np.array([0, 1, 0, 0])) == pytest.approx(0.4, abs=1e-6)
+
+
+def test_each_metric_knows_its_direction_and_is_undefined_without_rows() -> None:
+    worse = {name for name, metric in METRICS.items() if not metric.higher_is_better}
+    assert worse == {"brier", "calibration_error"}
+    assert METRICS["brier"].better(0.1, 0.2)
+    assert METRICS["auc"].better(0.2, 0.1)
+    for metric in METRICS.values():
+        assert math.isnan(metric.measure(np.zeros((0, 3), dtype=np.float32), np.zeros(0, dtype=np.int64)))
+
+
+def test_scores_hold_every_metric_of_every_site() -> None:
+    scores = Scores.from_outputs([drawn(0, 9, 3), drawn(1, 7, 3)])
+    assert list(scores.metrics) == list(METRICS)
+    assert scores.metrics["accuracy"] == scores.accuracy
+    assert all(len(spread.per_client) == 2 for spread in scores.metrics.values())

@@ -60,6 +60,7 @@ class RoundRecord:
             "accuracy": self.personal.accuracy.to_json(),
             "auc": self.personal.auc.to_json(),
             "global_accuracy": self.everywhere.accuracy.to_json(),
+            "metrics": {name: spread.to_json() for name, spread in self.personal.metrics.items()},
             "changed": self.changed,
             "weights": dict(self.weights),
             "bytes": {**self.traffic.to_json(), "update": self.traffic.update},
@@ -76,7 +77,11 @@ class RoundRecord:
         nothing = Spread(())
         return cls(
             round_index=line["round"],
-            personal=Scores(_spread(line["accuracy"]), _spread(line["auc"])),
+            personal=Scores(
+                _spread(line["accuracy"]),
+                _spread(line["auc"]),
+                {name: _spread(value) for name, value in line.get("metrics", {}).items()},
+            ),
             everywhere=Scores(_spread(line["global_accuracy"]), nothing),
             changed=line["changed"],
             weights=tuple(line["weights"].items()),
@@ -155,6 +160,7 @@ class Result:
             "parameters": self.parameters,
             "accuracy": self.accuracy.to_json(),
             "auc": self.auc.to_json(),
+            "metrics": {name: spread.to_json() for name, spread in self.rounds[-1].personal.metrics.items()},
             "global_accuracy": self.global_accuracy.to_json(),
             "bytes": {**mean.to_json(), "update_bytes_per_parameter": mean.update / self.parameters},
             "seconds": self.seconds(),

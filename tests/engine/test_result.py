@@ -30,6 +30,7 @@ BESIDES = {
     "similarity_matrix",
     "late_clients",
     "preparation",
+    "metrics",
 }
 
 

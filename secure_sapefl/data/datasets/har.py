@@ -2,7 +2,8 @@
 
 Windows overlap by half, so neighbours share samples. Consecutive overlapping windows form a segment, and segments
 stay whole everywhere. The official 561-feature table is used where the file or folder has it; otherwise the
-statistics of `signals.py` are computed from the nine inertial channels and the three vector lengths.
+statistics of `signals.py` are computed from the nine inertial channels and the three vector lengths. With
+``features=raw`` a row is the window itself, 128 samples of nine channels, for models that read sequences.
 """
 
 import zipfile
@@ -25,7 +26,7 @@ AXES: Final = ((0, 1, 2), (3, 4, 5), (6, 7, 8))  # body acceleration, rotation, 
 
 
 def _table(arrays: Arrays, options: Options) -> Table:
-    features, kind = _features(arrays, one_of("har", options, "features", ("auto", "official", "derived")))
+    features, kind = _features(arrays, one_of("har", options, "features", ("auto", "official", "derived", "raw")))
     y, class_names = arrays.labels(len(features))
     subjects, group = np.unique(arrays.per_row("subject", len(features)), return_inverse=True)
     return Table(
@@ -46,6 +47,8 @@ def _features(arrays: Arrays, wanted: str) -> tuple[Floats, str]:
     windows = _finite(arrays, "X", 3)
     if windows.shape[1:] != (128, 9):
         raise arrays.bad("X", f"has shape {windows.shape}, expected windows of 128 samples in 9 channels")
+    if wanted == "raw":
+        return windows, "raw"
     return window_statistics(with_magnitudes(windows, AXES)), "derived"
 
 

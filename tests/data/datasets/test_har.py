@@ -62,3 +62,12 @@ def test_subjects_are_clients_and_segments_stay_on_one_side(real_data):
     for client in federation.clients:
         sides = [{segment_of[row.tobytes()] for row in side.X} for side in (client.train, client.test)]
         assert not sides[0] & sides[1]
+
+
+def test_raw_windows_are_rows_of_steps_and_channels(site, monkeypatch, fetched, zipped):
+    files, windows = har_files()
+    site.files["/har.zip"] = zipped(files)
+    monkeypatch.setattr(har, "URL", site.url + "har.zip")
+    table = DATASETS["har"].origin.table(fetched("har"), {"features": "raw"})
+    np.testing.assert_array_equal(table.X, windows)
+    assert "raw features" in table.source
