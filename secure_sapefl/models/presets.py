@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from secure_sapefl.errors import BadInput, UnknownName
 from secure_sapefl.models.base import Build, Description, Model
 from secure_sapefl.models.module import ModuleModel
+from secure_sapefl.models.recognised import recognised
 from secure_sapefl.models.stacked import Preset as Plain
 from secure_sapefl.models.stacked import build_model
 from secure_sapefl.own_code import OwnCode, load, names_own_code
@@ -76,7 +77,7 @@ def made(choice: Choice, about: Description, rng: np.random.Generator) -> Made:
     own = choice.build or (load(choice.name, "model") if names_own_code(choice.name) else None)
     if own is not None:
         model = ModuleModel.from_build(_callable(own), about, rng, choice.head, choice.state)
-        return Made(model, _digest(own, model.template))
+        return Made(recognised(model), _digest(own, model.template))
     if choice.name not in PRESETS:
         raise UnknownName("model", choice.name, PRESETS)
     return Made(PRESETS[choice.name](about, choice, rng))
