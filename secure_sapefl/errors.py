@@ -36,6 +36,10 @@ class UnknownName(BadInput):
         more = f" Run `{listing}` for all of them." if listing else ""
         super().__init__(f"Unknown {kind} {name!r}.{hint}{more}")
 
+    def __reduce__(self) -> tuple[type[BadInput], tuple[str]]:
+        """From another process it comes as its sentence."""
+        return BadInput, (str(self),)
+
 
 class DataUnavailable(SapeflError):
     exit_code = 2

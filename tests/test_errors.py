@@ -1,6 +1,7 @@
 """Errors are sentences with an exit code; the tree at the head of the module is the tree there is."""
 
 import inspect
+import pickle
 import re
 
 import pytest
@@ -30,3 +31,9 @@ def test_it_draws_bad_input_above_its_kinds() -> None:
 )
 def test_an_unknown_name_is_answered_with_the_nearest_or_with_all(name: str, said: str) -> None:
     assert str(UnknownName("method", name, ["fedavg", "ditto"], "methods")) == said
+
+
+def test_an_unknown_name_crosses_processes_as_its_sentence() -> None:
+    error = UnknownName("model", "smal", ["small", "paper"])
+    again = pickle.loads(pickle.dumps(error))  # noqa: S301 - what this test wrote itself
+    assert (str(again), again.exit_code) == (str(error), 2)

@@ -12,7 +12,9 @@ from secure_sapefl.engine.privacy import warn_of_preparation
 from secure_sapefl.errors import BadInput
 from secure_sapefl.experiments.cells import Cell, JudgedOn, federation_for
 from secure_sapefl.experiments.datafiles import data_digest
+from secure_sapefl.models.base import Description
 from secure_sapefl.privacy.delta import warn_of_delta
+from secure_sapefl.protocol.blueprint import started
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,7 +85,9 @@ def check(setting: Setting, tasks: Sequence[Task], contenders: Sequence[Contende
         configured(contender.method, contender.options)
     for task in tasks:
         cell = setting.cell(task, contenders[0], setting.base.seed)
-        _warn(cell.config, federation_for(cell, progress))
+        federation = federation_for(cell, progress)
+        started(cell.config, Description(federation.shape, federation.classes))
+        _warn(cell.config, federation)
 
 
 def _warn(config: Config, federation: Federation) -> None:

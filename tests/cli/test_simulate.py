@@ -47,7 +47,7 @@ BAD = {
     "kappa 0": (("--kappa", "0"), ("kappa",)),
     "kappa -1": (("--kappa", "-1"), ("kappa",)),
     "kappa nan": (("--kappa", "nan"), ("kappa",)),
-    "clients": (("--clients", "2000"), ("2000 clients", "Ask for at most")),
+    "clients": (("--clients", "2000"), ("2000 sites", "Ask for at most")),
     "no clients": (("--clients", "0"), ("clients",)),
     "participation 0": (("--participation", "0"), ("participation",)),
     "participation 1.1": (("--participation", "1.1"), ("participation",)),
@@ -137,6 +137,7 @@ def test_a_file_of_ones_own_runs_by_its_groups_and_gets_a_report(cli: Cli, tmp_p
     assert folder.name.endswith("-sapefl-mine")
     assert {path.name for path in folder.iterdir()} == {
         "lock", "config.toml", "identity.json", "rounds.jsonl", "summary.json", "checkpoint", "plots", "report.html",
+        "models.safetensors",
     }  # fmt: skip
 
 
