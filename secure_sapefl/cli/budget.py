@@ -11,7 +11,7 @@ from secure_sapefl.cli.setting_options import takes
 from secure_sapefl.config import Config
 
 
-@takes(Config, without={*shared.FIXED, "dp_epsilon", "dp_delta"}, defaults={"protection": "plaintext"})
+@takes(Config, without={*shared.FIXED, "dp_epsilon", "dp_delta", "dp_noise"}, defaults={"protection": "plaintext"})
 def budget(
     settings: dict[str, Any],
     epsilons: Annotated[str, typer.Option(help="Budgets by commas; inf is no privacy.")] = "0.5,1,2,4,8,inf",
@@ -19,6 +19,9 @@ def budget(
     methods: Annotated[
         str, typer.Option(help="Names by commas; with options: sapefl:refine_epochs=5.")
     ] = "sapefl,ditto,fedavg",
+    shared_steps: Annotated[
+        int | None, typer.Option(help="Beside each method's own noise, shared noise in so many steps.", min=1)
+    ] = None,
     seeds: shared.Seeds = 3,
     out: shared.Out = None,
     jobs: shared.Jobs = None,
@@ -36,10 +39,19 @@ def budget(
 
     `secure-sapefl budget --dataset heart --participation 1 --epsilons 1,4,inf --methods sapefl,local --seeds 5`
 
+    `secure-sapefl budget --dataset har --participation 1 --methods fedavg,local --shared-steps 200`
+
     `secure-sapefl budget --dataset patients.csv --label outcome --group hospital --epsilons 1,4,inf`
     """
     from secure_sapefl.cli.progress import download_progress
-    from secure_sapefl.experiments.budget import OFF, Request, budget_curves, document, parse_epsilons
+    from secure_sapefl.experiments.budget import (
+        OFF,
+        Request,
+        budget_curves,
+        document,
+        parse_epsilons,
+        with_shared_noise,
+    )
     from secure_sapefl.experiments.budget_chart import chart
     from secure_sapefl.experiments.setting import Task, check
 
@@ -47,7 +59,7 @@ def budget(
     request = Request(
         setting=setting,
         task=Task(dataset=setting.base.dataset),
-        contenders=tuple(shared.contenders(methods)),
+        contenders=with_shared_noise(shared.contenders(methods), shared_steps),
         epsilons=parse_epsilons(epsilons),
         delta=delta,
     )

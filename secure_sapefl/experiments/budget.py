@@ -2,14 +2,14 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from secure_sapefl.algorithms.registry import algorithm
-from secure_sapefl.algorithms.releases import NotPrivate
+from secure_sapefl.algorithms.releases import NotPrivate, NotShared
 from secure_sapefl.data import private_options
 from secure_sapefl.errors import BadInput
-from secure_sapefl.experiments.budget_division import division_sheets
+from secure_sapefl.experiments.budget_division import division_sheets, shared_sheet
 from secure_sapefl.experiments.cells import Cell, CellResult, federation_for
 from secure_sapefl.experiments.describe import described, sources
 from secure_sapefl.experiments.runner import Runner
@@ -30,7 +30,9 @@ class Request:
     delta: float
 
     def cell(self, contender: Contender, epsilon: float, seed: int) -> Cell:
-        return self.setting.cell(self.task_at(epsilon), contender, seed)
+        """Without a budget there is no noise to share: then it is the method as it is."""
+        chosen = replace(contender, shared_steps=None) if epsilon == OFF else contender
+        return self.setting.cell(self.task_at(epsilon), chosen, seed)
 
     def task_at(self, epsilon: float) -> Task:
         """Rows are divided and prepared alike at every budget, ∞ included: as a private study does it."""
@@ -60,10 +62,20 @@ class Curves:
     request: Request
     results: Mapping[tuple[str, float], tuple[CellResult, ...]]  # by contender and ε, one a seed
 
-    def estimates(self, contender: Contender, epsilon: float) -> tuple[Estimate, Estimate]:
-        """Accuracy and AUC."""
+    def estimates(self, contender: Contender, epsilon: float) -> tuple[Estimate, Estimate, Estimate]:
+        """Accuracy, AUC, and accuracy of the weakest tenth of the sites."""
         cells = self.results[contender.label, epsilon]
-        return Estimate.over_seeds([cell.accuracy for cell in cells]), Estimate.over_seeds([cell.auc for cell in cells])
+        numbers = ([cell.accuracy for cell in cells], [cell.auc for cell in cells], [_weakest(cell) for cell in cells])
+        accuracy, auc, weakest = (Estimate.over_seeds(one) for one in numbers)
+        return accuracy, auc, weakest
+
+
+def with_shared_noise(contenders: Sequence[Contender], steps: int | None) -> tuple[Contender, ...]:
+    """Beside each method that can share its noise the same with shared noise; all as they are without ``steps``."""
+    if steps is None:
+        return tuple(contenders)
+    able = [one for one in contenders if not isinstance(algorithm(one.method).from_common, NotShared)]
+    return (*contenders, *(replace(one, shared_steps=steps) for one in able))
 
 
 def budget_curves(request: Request, runner: Runner) -> Curves:
@@ -77,6 +89,12 @@ def budget_curves(request: Request, runner: Runner) -> Curves:
     return Curves(request=request, results=results)
 
 
+def _weakest(cell: CellResult) -> tuple[float, ...]:
+    """One site at least; a site without test rows is none."""
+    known = sorted(value for value in cell.accuracy if not math.isnan(value))
+    return tuple(known[: max(1, len(known) // 10)])
+
+
 def document(curves: Curves) -> Document:
     request = curves.request
     first = request.contenders[0]
@@ -88,7 +106,10 @@ def document(curves: Curves) -> Document:
         sheet
         for contender in request.contenders
         for sheet in division_sheets([request.cell(contender, e, 0).config for e in finite], sizes)
+        if contender.shared_steps is None
     )
+    sharing = [one for one in request.contenders if one.shared_steps is not None][:1]  # all share one plan
+    plans = [shared_sheet([request.cell(one, e, 0).config for e in finite], sizes) for one in sharing if finite]
     return Document(
         name="budget",
         title=f"Accuracy and AUC against the privacy budget, {request.task.label}",
@@ -98,7 +119,13 @@ def document(curves: Curves) -> Document:
             f"δ = {request.delta:g}; ε by RDP, for one record of one site over all its messages of all rounds; ε = ∞ "
             "is the same run without differential privacy",
         ),
-        sheets=(_sheet(curves, "Accuracy, %", 0), _sheet(curves, "AUC, %", 1), *division),
+        sheets=(
+            _sheet(curves, "Accuracy, %", 0),
+            _sheet(curves, "AUC, %", 1),
+            _sheet(curves, "Accuracy of the weakest tenth of the sites, %", 2),
+            *division,
+            *plans,
+        ),
         notes=(
             "Accuracy and AUC are exact: the simulation's, not released by its sites.",
             "What never leaves a site (Ditto's personal model, Local-only) is trained without noise and costs nothing.",
@@ -133,7 +160,7 @@ def _sheet(curves: Curves, title: str, which: int) -> Sheet:
 
 
 def _record(curves: Curves, contender: Contender, epsilon: float) -> dict[str, Any]:
-    accuracy, auc = curves.estimates(contender, epsilon)
+    accuracy, auc, weakest = curves.estimates(contender, epsilon)
     return {
         "dataset": curves.request.task.label,
         "method": contender.label,
@@ -142,6 +169,7 @@ def _record(curves: Curves, contender: Contender, epsilon: float) -> dict[str, A
         "accuracy_std": number(accuracy.std),
         "auc_mean": number(auc.mean),
         "auc_std": number(auc.std),
+        "weakest_tenth_mean": number(weakest.mean),
     }
 
 

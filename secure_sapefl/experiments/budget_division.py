@@ -14,6 +14,7 @@ from secure_sapefl.config import Config
 from secure_sapefl.experiments.tables import NOTHING, Sheet
 from secure_sapefl.privacy.calibration import Noise, calibrate, score_share
 from secure_sapefl.privacy.scores import score_deviation
+from secure_sapefl.privacy.shared.setup import counting_terms
 from secure_sapefl.privacy.study import Terms
 from secure_sapefl.streams import Purpose
 
@@ -40,6 +41,27 @@ def division_sheets(configs: Sequence[Config], sizes: Sequence[int]) -> list[She
     if any(query.purpose is Purpose.SIMILARITY_ROWS for query in terms[0].releases.queries):
         sheets.append(_score_noise(configs[0], terms, noises, rows, len(sizes)))
     return sheets
+
+
+def shared_sheet(configs: Sequence[Config], sizes: Sequence[int]) -> Sheet:
+    """Both numbers of a study with shared noise under several budgets, and what the smaller one rests on."""
+    plans = [counting_terms(config, configured(config.method, config.options)[1], sizes, "").plan for config in configs]
+    return Sheet(
+        title=f"Shared noise: {plans[0].steps} steps, {sum(sizes):,} declared records at {len(sizes)} sites",
+        header=("ε_shared", "m", "t", "ε_max", "rate", "noise of the sum", "noise of a share"),
+        rows=tuple(
+            (
+                f"{plan.budget.epsilon:g}",
+                str(plan.parties.contributors),
+                str(plan.parties.colluders),
+                f"{plan.epsilon_max:.3g}",
+                f"{plan.rate:.3g}",
+                f"{plan.noise:.2f}",
+                f"{plan.share:.2f}",
+            )
+            for plan in plans
+        ),
+    )
 
 
 def terms_of(config: Config) -> Terms:

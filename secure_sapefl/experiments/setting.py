@@ -37,15 +37,23 @@ class Contender:
     method: str
     options: Mapping[str, Any] = field(default_factory=dict)
     lr: float | None = None
+    shared_steps: int | None = None  # with shared noise, in so many steps
 
     @property
     def label(self) -> str:
-        return ":".join((self.method, *(f"{key}={value}" for key, value in self.options.items())))
+        name = ":".join((self.method, *(f"{key}={value}" for key, value in self.options.items())))
+        return name if self.shared_steps is None else f"{name}, shared noise"
 
     @property
     def changes(self) -> dict[str, Any]:
         lr = {} if self.lr is None else {"lr": self.lr}
-        return {"method": self.method, "options": dict(self.options), **lr}
+        return {"method": self.method, "options": dict(self.options), **lr, **self._shared}
+
+    @property
+    def _shared(self) -> dict[str, Any]:
+        """A round is one step; models are evaluated after the last."""
+        steps = self.shared_steps
+        return {} if steps is None else {"dp_noise": "shared", "rounds": steps, "evaluate_every": steps}
 
     def with_settings(self, lr: float, options: Mapping[str, Any]) -> "Contender":
         return replace(self, lr=lr, options={**self.options, **options})
