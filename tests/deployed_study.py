@@ -18,7 +18,7 @@ from secure_sapefl.privacy.events import Budget
 from secure_sapefl.privacy.ledger_file import FileStore
 from secure_sapefl.privacy.study import StudyPrivacy
 from secure_sapefl.site.agent import Agent
-from secure_sapefl.site.ledger_lines import SiteEvent
+from secure_sapefl.site.ledger.lines import SiteEvent
 from secure_sapefl.site.policy import TEMPLATE, Policy
 from secure_sapefl.site.privacy_store import StudyStore
 from secure_sapefl.site.study_site import StudySite
@@ -125,7 +125,7 @@ class World:
             moved = [self.post(name, node) for node, name in enumerate(self.file.sites) if name not in absent]
             if not any(moved):
                 self.clock.now += 10
-            self.server.advance()
+            self.server.rounds.advance()
         raise AssertionError("the study does not end")
 
     def federation(self) -> Federation:

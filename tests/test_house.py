@@ -15,7 +15,6 @@ MOST_REPEATED = 0.5  # percent
 NOT_MIRRORED: tuple[str, ...] = (  # rooms whose tests do not stand under their modules' names yet
     "secure_sapefl/coordinator",
     "secure_sapefl/site",
-    "secure_sapefl/storage",
     "secure_sapefl/study",
     "secure_sapefl/transport",
 )

@@ -174,20 +174,20 @@ def ledger(
     `secure-sapefl site ledger --export html > ledger.html`
     """
     from secure_sapefl.privacy.adjacency import ADJACENCY
-    from secure_sapefl.site import ledger_export
-    from secure_sapefl.site.ledger import LedgerFiles
+    from secure_sapefl.site.ledger.export import COLUMNS, cells, summaries, to_html, to_json
+    from secure_sapefl.site.ledger.files import LedgerFiles
     from secure_sapefl.site.spending import replaced_epsilons
 
     site = _home(home)
     lines = LedgerFiles(site.ledger_path).read(site.public)
     if export is not None:
-        written = {"json": ledger_export.to_json, "html": ledger_export.to_html}[export]
+        written = {"json": to_json, "html": to_html}[export]
         typer.echo(written(lines, site.public, replaced_epsilons(site)))
         return
     if not verify:
-        print_table(f"Ledger of {site.name}", ledger_export.COLUMNS, map(ledger_export.cells, lines.entries[-last:]))
+        print_table(f"Ledger of {site.name}", COLUMNS, map(cells, lines.entries[-last:]))
         typer.echo(f"Epsilon: {ADJACENCY}")
-        for study in ledger_export.summaries(lines.entries, replaced_epsilons(site)):
+        for study in summaries(lines.entries, replaced_epsilons(site)):
             typer.echo(f"Study {study.name}: epsilon {study.epsilon}, for a replaced record {study.replaced}")
     typer.echo(f"Lines: {lines.head.lines}, all as they were written. Digest of the last: {lines.head.digest}")
     if lines.torn:

@@ -17,7 +17,7 @@ from sapefl_crypto.keys.custody import identity_from
 from sapefl_crypto.keys.keyfile import Kind, read_key
 from sapefl_crypto.secret import Secret
 from secure_sapefl.coordinator.coordinator import Coordinator
-from secure_sapefl.coordinator.door import Door, largest_answer
+from secure_sapefl.coordinator.relay_requests import RelayRequests, largest_answer
 from secure_sapefl.coordinator.state import ServerState, read_status
 from secure_sapefl.errors import BadInput
 from secure_sapefl.storage.files import make_private_folder
@@ -53,14 +53,16 @@ class ServerSettings:
 class RunningStudy:
     """The coordinator, in a thread of its own: the socket's."""
 
-    def __init__(self, coordinator: Coordinator, state: ServerState, door: Door, socket: AgentSocket) -> None:
-        self._coordinator, self._state, self._door, self._socket = coordinator, state, door, socket
+    def __init__(
+        self, coordinator: Coordinator, state: ServerState, requests: RelayRequests, socket: AgentSocket
+    ) -> None:
+        self._coordinator, self._state, self._requests, self._socket = coordinator, state, requests, socket
         self._published = 0.0
         self.over = False
 
     def serve(self) -> None:
         try:
-            self._socket.serve(self._door.answer, self._pass_time)
+            self._socket.serve(self._requests.answer, self._pass_time)
         finally:
             self._state.publish(self._coordinator.status())
 
@@ -68,7 +70,7 @@ class RunningStudy:
         self._socket.stop()
 
     def _pass_time(self) -> None:
-        self._coordinator.advance()
+        self._coordinator.rounds.advance()
         self.over = self._coordinator.finished
         if time.monotonic() > self._published + _PUBLISH_SECONDS:
             self._state.publish(self._coordinator.status())
@@ -157,9 +159,9 @@ def run_server(settings: ServerSettings, stopped: Callable[[], bool]) -> None:
             return
         near.prepare()
         coordinator = Coordinator(file, terms.blueprint.study, terms.params, identity, state)
-        door = Door(coordinator, file.round_deadline, settings.at_once)
+        requests = RelayRequests(coordinator, file.round_deadline, settings.at_once)
         agent = AgentSocket(near.socket, near.user.gid, largest=largest_answer(terms))
-        _serve(RunningStudy(coordinator, state, door, agent), Carriers(settings, near, listener), stopped)
+        _serve(RunningStudy(coordinator, state, requests, agent), Carriers(settings, near, listener), stopped)
 
 
 def _serve(study: RunningStudy, carriers: Carriers, stopped: Callable[[], bool]) -> None:

@@ -17,21 +17,15 @@ from sapefl_crypto.errors import AggregateRejected, CryptoError, FrameRejected
 from sapefl_crypto.keys.identity import SiteIdentity
 from secure_sapefl.protocol.messages import Invitation, Refusal, RoundOutcome, RoundUpload
 from secure_sapefl.site.invitations import late_not_as_drawn, not_as_drawn
+from secure_sapefl.site.ledger.study import LedgerWriter, StudyLedger
 from secure_sapefl.site.rejections import Rejections
 from secure_sapefl.site.state import SiteState
-from secure_sapefl.site.study_ledger import LedgerWriter, StudyLedger
+from secure_sapefl.site.state_files import StateFiles
 from secure_sapefl.site.study_site import StudySite
-from secure_sapefl.storage.files import write_private
-from secure_sapefl.storage.parts import Parts, from_bytes, to_bytes
+from secure_sapefl.storage.parts import Parts
 from secure_sapefl.study.terms import StudyTerms
-from secure_sapefl.transport.wire import (
-    ToServer,
-    ToSite,
-    read_to_site,
-    upload_of,
-    upload_parts,
-    write_to_server,
-)
+from secure_sapefl.transport.heads import upload_parts
+from secure_sapefl.transport.wire import ToServer, ToSite, read_to_site, write_to_server
 
 _log = logging.getLogger(__name__)
 _UNFIT: Final = "training gave numbers that the study's parameters do not carry; the site's log says more."
@@ -51,9 +45,9 @@ class Agent:
     ) -> None:
         self._terms, self.site, self._identity = terms, site, identity
         self._ledger = StudyLedger(ledger, study=terms.file.digest, site=site.name, sent_before=sent_before)
-        self._state_path, self._upload_path = folder / "state.npz", folder / "upload"
+        self._files = StateFiles(folder, site.name)
         self._rejections = Rejections(terms.file, identity, folder, site.policy.max_rejected_sums)
-        self.state = site.load_state(self._state_path)
+        self.state = site.load_state(self._files.state_path)
 
     def answer(self, parts: Parts) -> Parts:
         """The only way in. `FrameRejected` for whatever the study's coordinator did not write to this site, now."""
@@ -177,7 +171,7 @@ class Agent:
         self._warn(index, refusals)
         if upload is None:
             return None, self._decline_for_good(index, "; ".join(refusal.reason for refusal in refusals))
-        write_private(self._upload_path, to_bytes(upload_parts(upload)))
+        self._files.keep_upload(upload)
         self._keep(replace(self.state, answered=index, own=own))
         for refusal in refusals:
             if refusal.site == self.site.name:
@@ -252,10 +246,8 @@ class Agent:
 
     def _stored(self, index: int) -> RoundUpload | None:
         """The upload of this round as it left, or was about to."""
-        if self.state.answered != index or not self._upload_path.exists():
-            return None
-        return upload_of(from_bytes(self._upload_path.read_bytes()), self.site.name)
+        return self._files.upload() if self.state.answered == index else None
 
     def _keep(self, state: SiteState) -> None:
-        state.save(self._state_path)
+        state.save(self._files.state_path)
         self.state = state

@@ -16,8 +16,8 @@ from sapefl_crypto.keys.signing import sign_document, verify_document
 from secure_sapefl.config import Settings
 from secure_sapefl.errors import BadInput, HomeRejected, StudyRejected
 from secure_sapefl.site.home import SiteHome
-from secure_sapefl.site.ledger import SiteLedger
-from secure_sapefl.site.ledger_lines import SiteEvent
+from secure_sapefl.site.ledger.files import SiteLedger
+from secure_sapefl.site.ledger.lines import SiteEvent
 from secure_sapefl.site.review import review_declared, review_site
 from secure_sapefl.storage.files import make_private_folder, write_private
 from secure_sapefl.study.file import StudyFile, read_study

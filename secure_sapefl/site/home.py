@@ -21,7 +21,7 @@ from sapefl_crypto.keys.keyfile import KeyRecord, Kind, inspect_key, read_key, w
 from sapefl_crypto.secret import Secret
 from secure_sapefl.config import Settings, read_toml
 from secure_sapefl.errors import HomeRejected
-from secure_sapefl.site.ledger import LedgerFiles
+from secure_sapefl.site.ledger.files import LedgerFiles
 from secure_sapefl.site.policy import TEMPLATE, Policy
 from secure_sapefl.storage.files import make_private_folder, require_private_folder, write_private
 from secure_sapefl.study.file import StudyFile, read_signed

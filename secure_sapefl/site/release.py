@@ -13,8 +13,8 @@ from sapefl_crypto.secret import Secret
 from secure_sapefl.engine.published import PublishedModel, described, require_new, require_publishable
 from secure_sapefl.errors import HomeRejected
 from secure_sapefl.site.home import SiteHome
-from secure_sapefl.site.ledger import LedgerFiles, SiteLedger
-from secure_sapefl.site.ledger_lines import SiteEvent
+from secure_sapefl.site.ledger.files import LedgerFiles, SiteLedger
+from secure_sapefl.site.ledger.lines import SiteEvent
 from secure_sapefl.site.state import SiteState
 from secure_sapefl.storage.files import write_whole, writing
 from secure_sapefl.study.terms import StudyTerms

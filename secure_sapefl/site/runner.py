@@ -21,8 +21,8 @@ from secure_sapefl.site.agent import Agent
 from secure_sapefl.site.consent import require_approved
 from secure_sapefl.site.data import load_site
 from secure_sapefl.site.home import SiteHome
-from secure_sapefl.site.ledger import LedgerFiles, SiteLedger
-from secure_sapefl.site.ledger_lines import SiteEvent
+from secure_sapefl.site.ledger.files import LedgerFiles, SiteLedger
+from secure_sapefl.site.ledger.lines import SiteEvent
 from secure_sapefl.site.privacy_store import StudyStore
 from secure_sapefl.site.state import SiteState
 from secure_sapefl.site.study_site import StudySite

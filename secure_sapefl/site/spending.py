@@ -13,8 +13,8 @@ from secure_sapefl.privacy.events import Event
 from secure_sapefl.privacy.ledger_file import read_events
 from secure_sapefl.privacy.replaced import replace_one_epsilon
 from secure_sapefl.site.home import SiteHome
-from secure_sapefl.site.ledger import LedgerFiles
-from secure_sapefl.site.ledger_lines import Entry
+from secure_sapefl.site.ledger.files import LedgerFiles
+from secure_sapefl.site.ledger.lines import Entry
 from secure_sapefl.study.file import read_signed
 
 _ROUNDING = 1e-9

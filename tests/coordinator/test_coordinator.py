@@ -34,7 +34,7 @@ def test_with_too_few_the_round_stays_open_and_costs_nobody_a_second_release(wor
         for node, name in enumerate(deployed.file.sites[:3]):
             deployed.post(name, node)
     deployed.clock.now += 10_000
-    deployed.server.advance()
+    deployed.server.rounds.advance()
     assert deployed.server.round_index == 0
     assert deployed.server.status()["waiting_for"] == ["west"]
     deployed.run()
@@ -137,7 +137,7 @@ def test_an_old_answer_fits_no_new_question(world: World) -> None:
     deployed.server.next_message(0)
     deployed.server.receive(0, old)
     assert deployed.server.sites["north"].answer == "silent"
-    assert not deployed.server.server.contributors
+    assert not deployed.server.rounds.server.contributors
 
 
 def test_two_nodes_of_one_site_count_once(world: World) -> None:
@@ -145,7 +145,7 @@ def test_two_nodes_of_one_site_count_once(world: World) -> None:
     deployed.start_all()
     for node in (0, 77, 0, 77):
         deployed.post("north", node)
-    assert deployed.server.server.contributors == ("north",)
+    assert deployed.server.rounds.server.contributors == ("north",)
     deployed.run()
     assert len(deployed.state.outcome(0).weights) == 4
 

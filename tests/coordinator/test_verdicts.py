@@ -53,7 +53,7 @@ def test_the_author_is_found_and_the_study_goes_on_without_it(world: World, name
     deployed.run()
     last = deployed.state.outcome(5)
     assert {sender for sender, _ in last.weights} == set(deployed.file.sites) - {name}
-    assert deployed.server.verdicts.suspects == {name}
+    assert deployed.server.rounds.verdicts.suspects == {name}
     assert last.left_out == (name,)
     assert f"sums with {name} in it are wrong" in last.refusals[-1].reason
     models = [agent.state.theta_global for agent in honest(deployed, name)]
@@ -73,7 +73,7 @@ def test_it_is_found_one_by_one_where_the_policy_leaves_room_for_no_more(world: 
     deployed.run()
     for index in range(5):
         assert len(deployed.state.outcome(index).weights) >= 3
-    assert deployed.server.verdicts.suspects == {"west"}
+    assert deployed.server.rounds.verdicts.suspects == {"west"}
     assert all(agent.halted is None for agent in honest(deployed, "west"))
     assert wrong_sums(deployed, "north") == [0, 1, 2, 3]  # with all; without north, east, south in turn
     assert deployed.state.outcome(4).left_out == ("west",)
@@ -99,11 +99,11 @@ def test_a_server_that_is_killed_in_the_middle_goes_on_searching(world: World) -
         deployed.run(until=lambda server, closed=closed: server.round_index == closed)
         for node, name in enumerate(deployed.file.sites[:2]):
             deployed.post(name, node)
-        before = deployed.server.verdicts.suspects
+        before = deployed.server.rounds.verdicts.suspects
         deployed.start_server()
-        assert deployed.server.verdicts.suspects == before
+        assert deployed.server.rounds.verdicts.suspects == before
     deployed.run()
-    assert deployed.server.verdicts.suspects == {"west"}
+    assert deployed.server.rounds.verdicts.suspects == {"west"}
     assert all(agent.halted is None for agent in honest(deployed, "west"))
 
 
@@ -121,8 +121,8 @@ def test_one_site_that_cries_wolf_is_outvoted(world: World, monkeypatch: pytest.
 
     monkeypatch.setattr(agent, "answer", lying)
     deployed.run()
-    assert deployed.server.verdicts.suspects == frozenset()
-    assert 0 not in deployed.server.verdicts._sums  # settled, and nobody is searched for
+    assert deployed.server.rounds.verdicts.suspects == frozenset()
+    assert 0 not in deployed.server.rounds.verdicts._sums  # settled, and nobody is searched for
     assert [len(deployed.state.outcome(index).weights) for index in range(3)] == [4, 4, 4]
 
 
@@ -140,8 +140,8 @@ def test_reports_in_anothers_name_or_on_another_sum_count_for_nothing(world: Wor
     answer = read_to_server(
         deployed.agents["north"].answer(deployed.server.next_message(0)), deployed.file.keys_by_name, study
     )
-    assert not deployed.server.verdicts.hear(replace(answer, reports=forged))
-    assert not deployed.server.verdicts._sums[0].reports  # nothing public tells of a report that does not count
+    assert not deployed.server.rounds.verdicts.hear(replace(answer, reports=forged))
+    assert not deployed.server.rounds.verdicts._sums[0].reports  # nothing public tells of a report that does not count
 
 
 @pytest.mark.parametrize(
@@ -289,7 +289,7 @@ def test_a_study_whose_sites_are_halted_waits_for_their_owners_instead_of_ending
         for node, name in enumerate(deployed.file.sites):
             deployed.post(name, node)
         deployed.clock.now += 30
-        deployed.server.advance()
+        deployed.server.rounds.advance()
     assert deployed.server.round_index == 0
     assert deployed.server.status()["waiting_for"] == ["north", "east"]
     question = read_to_site(

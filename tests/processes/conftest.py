@@ -24,8 +24,8 @@ from sapefl_crypto.secret import Secret
 from secure_sapefl.privacy.ledger_file import FileStore
 from secure_sapefl.site.consent import approve
 from secure_sapefl.site.home import SiteHome
-from secure_sapefl.site.ledger import LedgerFiles
-from secure_sapefl.site.ledger_lines import SiteEvent
+from secure_sapefl.site.ledger.files import LedgerFiles
+from secure_sapefl.site.ledger.lines import SiteEvent
 from secure_sapefl.site.policy import TEMPLATE
 from secure_sapefl.site.state import SiteState
 from secure_sapefl.study.file import StudyFile, signed_text

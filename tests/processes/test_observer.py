@@ -19,7 +19,7 @@ from secure_sapefl.data import Federation
 from secure_sapefl.site.data import federation
 from secure_sapefl.site.state import SiteState
 from secure_sapefl.storage.parts import from_bytes
-from secure_sapefl.transport.wire import upload_of
+from secure_sapefl.transport.heads import upload_of
 
 SITES = 12
 ROUNDS = 3

@@ -164,7 +164,7 @@ def test_a_coordinator_cannot_invite_whom_the_seed_did_not_draw(world: World) ->
     deployed.start_all()
     absent = next(c for c in range(4) if c not in deployed.terms.blueprint.study.cohort(0))
     name = deployed.file.sites[absent]
-    message = ToSite(site=name, round_index=0, nonce="n", invitation=deployed.server.server.invitation(name))
+    message = ToSite(site=name, round_index=0, nonce="n", invitation=deployed.server.rounds.server.invitation(name))
     parts = write_to_site(message, deployed.coordinator_identity, deployed.file.wire_name)
     answer = read_to_server(deployed.agents[name].answer(parts), deployed.file.keys_by_name, deployed.file.wire_name)
     assert answer.upload is None

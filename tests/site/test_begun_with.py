@@ -15,7 +15,7 @@ from secure_sapefl.site import runner
 from secure_sapefl.site.begun_with import digest_of, have_changed, keep, require_same
 from secure_sapefl.site.consent import approve
 from secure_sapefl.site.home import SiteHome
-from secure_sapefl.site.ledger import LedgerFiles
+from secure_sapefl.site.ledger.files import LedgerFiles
 from secure_sapefl.study.file import StudyFile
 
 

@@ -10,7 +10,7 @@ from sapefl_crypto import SiteIdentity
 from secure_sapefl.errors import Busy, HomeRejected, PolicyConflict, StudyRejected
 from secure_sapefl.site.consent import approve, require_approved, require_consent, withdraw
 from secure_sapefl.site.home import SiteHome
-from secure_sapefl.site.ledger import LedgerFiles, SiteLedger
+from secure_sapefl.site.ledger.files import LedgerFiles, SiteLedger
 from secure_sapefl.site.policy import TEMPLATE
 from secure_sapefl.study.file import StudyFile
 from secure_sapefl.study.terms import StudyTerms

@@ -17,7 +17,7 @@ from secure_sapefl.site import runner
 from secure_sapefl.site.consent import approve
 from secure_sapefl.site.data import load_site
 from secure_sapefl.site.home import SiteHome
-from secure_sapefl.site.ledger import LedgerFiles
+from secure_sapefl.site.ledger.files import LedgerFiles
 from secure_sapefl.site.study_site import StudySite
 from secure_sapefl.study.file import StudyFile
 from secure_sapefl.study.terms import StudyTerms

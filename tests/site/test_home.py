@@ -13,7 +13,7 @@ from sapefl_crypto.keys.keyfile import KeyRecord, write_key
 from sapefl_crypto.secret import Secret
 from secure_sapefl.errors import BadInput, HomeRejected
 from secure_sapefl.site.home import SiteHome
-from secure_sapefl.site.ledger import LedgerFiles
+from secure_sapefl.site.ledger.files import LedgerFiles
 from secure_sapefl.site.policy import TEMPLATE, Policy
 from secure_sapefl.study.file import StudyFile
 

@@ -18,7 +18,7 @@ from secure_sapefl.cli.app import main
 from secure_sapefl.engine.published import PublishedModel
 from secure_sapefl.errors import BadInput, Busy, HomeRejected
 from secure_sapefl.site.home import SiteHome
-from secure_sapefl.site.ledger import LedgerFiles, SiteLedger
+from secure_sapefl.site.ledger.files import LedgerFiles, SiteLedger
 from secure_sapefl.site.release import release_from_site
 from secure_sapefl.site.state import SiteState
 from secure_sapefl.study.file import StudyFile

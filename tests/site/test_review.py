@@ -14,8 +14,9 @@ from secure_sapefl.privacy.events import Event
 from secure_sapefl.privacy.ledger_file import FileStore
 from secure_sapefl.site.data import load_site
 from secure_sapefl.site.home import SiteHome
-from secure_sapefl.site.policy import TEMPLATE, Policy
-from secure_sapefl.site.review import Line, judge, review_site
+from secure_sapefl.site.judgement import judge
+from secure_sapefl.site.policy import TEMPLATE, Line, Policy
+from secure_sapefl.site.review import review_site
 from secure_sapefl.study.cost import cost_of
 from secure_sapefl.study.file import StudyFile
 from secure_sapefl.study.plain_words import leaving

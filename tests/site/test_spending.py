@@ -13,8 +13,8 @@ from secure_sapefl.privacy.ledger import Ledger
 from secure_sapefl.privacy.ledger_file import FileStore
 from secure_sapefl.site.consent import approve
 from secure_sapefl.site.home import SiteHome
-from secure_sapefl.site.ledger import SiteLedger
-from secure_sapefl.site.ledger_lines import SiteEvent
+from secure_sapefl.site.ledger.files import SiteLedger
+from secure_sapefl.site.ledger.lines import SiteEvent
 from secure_sapefl.site.review import review_site
 from secure_sapefl.study.file import StudyFile
 from secure_sapefl.study.terms import StudyTerms

@@ -8,7 +8,7 @@ import pytest
 from flwr.app import Error, Message
 from flwr.supercore.task_identity import TaskIdentity
 
-from secure_sapefl.coordinator.door import Door
+from secure_sapefl.coordinator.relay_requests import RelayRequests
 from secure_sapefl.transport import server_app
 from secure_sapefl.transport.agent_socket import AgentSocket
 from secure_sapefl.transport.coordinator_socket import CoordinatorSession
@@ -68,9 +68,9 @@ def carried(world: BuildWorld, monkeypatch: pytest.MonkeyPatch) -> Callable[...,
         monkeypatch.setattr(server_app.time, "sleep", pass_time)
         for name in ("_task_id", "_run_id", "_node_id"):
             monkeypatch.setattr(TaskIdentity, name, 1)
-        door = Door(study.server, study.file.round_deadline, at_once)
+        requests = RelayRequests(study.server, study.file.round_deadline, at_once)
         agent = AgentSocket(study.folder / "agent.sock")
-        thread = Thread(target=agent.serve, args=(door.answer, study.server.advance))
+        thread = Thread(target=agent.serve, args=(requests.answer, study.server.rounds.advance))
         thread.start()
         try:
             server_app.carry(grid, CoordinatorSession(agent.path))

@@ -10,7 +10,7 @@ from markupsafe import Markup
 
 from sapefl_crypto.keys.identity import SitePublicKeys
 from secure_sapefl.privacy.adjacency import ADJACENCY
-from secure_sapefl.site.ledger_lines import Entry, Lines
+from secure_sapefl.site.ledger.lines import Entry, Lines
 from secure_sapefl.study.templating import template
 
 COLUMNS: Final = ("line", "time (UTC)", "what happened", "round", "bytes", "epsilon", "checks", "note")
@@ -50,7 +50,7 @@ def to_html(lines: Lines, public: SitePublicKeys, replaced: Mapping[str, float])
         ("What epsilon is about", ADJACENCY),
     ]
     style = (files("secure_sapefl.report") / "templates" / "report.css").read_text(encoding="utf-8")
-    return template("secure_sapefl.site", "ledger.html.j2").render(
+    return template("secure_sapefl.site.ledger", "ledger.html.j2").render(
         site=public.name,
         facts=facts,
         studies=summaries(lines.entries, replaced),

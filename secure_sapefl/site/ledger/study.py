@@ -9,7 +9,7 @@ from typing import Final, Protocol
 from sapefl_crypto.errors import AggregateRejected
 from secure_sapefl.plain_text import sentence
 from secure_sapefl.protocol.messages import Invitation, RoundOutcome
-from secure_sapefl.site.ledger_lines import Entry, SiteEvent
+from secure_sapefl.site.ledger.lines import Entry, SiteEvent
 from secure_sapefl.storage.parts import Parts
 from secure_sapefl.transport.signed_parts import parts_digest
 

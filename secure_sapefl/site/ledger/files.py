@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Self
 
 from sapefl_crypto.keys.identity import SiteIdentity, SitePublicKeys
-from secure_sapefl.site.ledger_lines import FIRST, Entry, LedgerFormat, Lines, SiteEvent, fields_of
+from secure_sapefl.site.ledger.lines import FIRST, Entry, LedgerFormat, Lines, SiteEvent, fields_of
 from secure_sapefl.storage.chain import Head
 from secure_sapefl.storage.chained_log import ChainedLog, head_path, read_log
 from secure_sapefl.storage.files import write_private

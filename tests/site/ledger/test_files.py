@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 
 from sapefl_crypto import SiteIdentity
 from secure_sapefl.errors import BadInput, Busy, LedgerRejected, OutputFailed
-from secure_sapefl.site.ledger import LedgerFiles, SiteLedger
-from secure_sapefl.site.ledger_lines import FIRST, LedgerFormat, SiteEvent, fields_of
+from secure_sapefl.site.ledger.files import LedgerFiles, SiteLedger
+from secure_sapefl.site.ledger.lines import FIRST, LedgerFormat, SiteEvent, fields_of
 from secure_sapefl.storage import chained_log
 from secure_sapefl.storage.chain import Head, Link, canonical
 
@@ -235,8 +235,8 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 from sapefl_crypto import SiteIdentity
-from secure_sapefl.site.ledger_lines import SiteEvent
-from secure_sapefl.site.ledger import SiteLedger
+from secure_sapefl.site.ledger.lines import SiteEvent
+from secure_sapefl.site.ledger.files import SiteLedger
 identity = SiteIdentity.from_secret(b"SPID\\x01" + bytes(range(64)) + b"north")
 with SiteLedger(Path(sys.argv[1]), identity) as ledger:
     while True:

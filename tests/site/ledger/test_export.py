@@ -8,9 +8,9 @@ import pytest
 
 from sapefl_crypto import SiteIdentity
 from secure_sapefl.privacy.adjacency import ADJACENCY
-from secure_sapefl.site.ledger import LedgerFiles, SiteLedger
-from secure_sapefl.site.ledger_export import cells, summaries, to_html, to_json
-from secure_sapefl.site.ledger_lines import FIRST, Lines, SiteEvent
+from secure_sapefl.site.ledger.export import cells, summaries, to_html, to_json
+from secure_sapefl.site.ledger.files import LedgerFiles, SiteLedger
+from secure_sapefl.site.ledger.lines import FIRST, Lines, SiteEvent
 from secure_sapefl.storage.chain import Head
 
 SITE = SiteIdentity.from_secret(b"SPID\x01" + bytes(range(64)) + b"north")

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from sapefl_crypto import FrameRejected
-from secure_sapefl.coordinator import door as door_module
-from secure_sapefl.coordinator.door import Door, largest_answer
+from secure_sapefl.coordinator import relay_requests
+from secure_sapefl.coordinator.relay_requests import RelayRequests, largest_answer
 from secure_sapefl.storage.parts import Parts
 from secure_sapefl.transport.wire import read_to_site
 
@@ -16,14 +16,14 @@ BuildWorld = Callable[..., Any]
 
 
 class Relay:
-    """Speaks to the door as the ServerApp does."""
+    """Speaks to the requests as the ServerApp does."""
 
-    def __init__(self, door: Door) -> None:
-        self.door = door
+    def __init__(self, requests: RelayRequests) -> None:
+        self.requests = requests
         self.session = self.say(ask="begin")[0]["session"]
 
     def say(self, *parts: bytes, **head: Any) -> tuple[dict[str, Any], Parts]:
-        answer = self.door.answer((json.dumps(head).encode(), *parts))
+        answer = self.requests.answer((json.dumps(head).encode(), *parts))
         return json.loads(answer[0]), answer[1:]
 
     def next(self, *nodes: int) -> tuple[int | None, Parts]:
@@ -51,7 +51,7 @@ def carry(study: Any, relay: Relay) -> None:
             return
         else:
             study.clock.now += 5
-        study.server.advance()
+        study.server.rounds.advance()
     raise AssertionError("the study does not end")
 
 
@@ -83,10 +83,10 @@ MALFORMED: list[dict[str, Any]] = [
 
 
 def test_what_is_no_question_is_refused_and_changes_nothing(study: Any) -> None:
-    relay = Relay(Door(study.server, 60.0))
+    relay = Relay(RelayRequests(study.server, 60.0))
     for nonsense in NONSENSE:
         with pytest.raises(FrameRejected):
-            relay.door.answer(nonsense)
+            relay.requests.answer(nonsense)
     for head in MALFORMED:
         with pytest.raises(FrameRejected):
             relay.say(**head, session=relay.session)
@@ -99,12 +99,14 @@ def test_what_is_no_question_is_refused_and_changes_nothing(study: Any) -> None:
 def test_without_a_session_nothing_is_handed_out(study: Any) -> None:
     for session in ("", None, "0" * 32):
         with pytest.raises(FrameRejected):
-            Door(study.server, 60.0).answer((json.dumps({"ask": "next", "session": session, "nodes": [0]}).encode(),))
+            RelayRequests(study.server, 60.0).answer(
+                (json.dumps({"ask": "next", "session": session, "nodes": [0]}).encode(),)
+            )
 
 
 def test_a_relay_chooses_no_word_of_what_the_coordinator_signs(study: Any) -> None:
     """A node nobody has heard of gets a question of the coordinator's own making; its number is not in it."""
-    relay = Relay(Door(study.server, 60.0))
+    relay = Relay(RelayRequests(study.server, 60.0))
     _, parts = relay.next(123_456_789)
     message = read_to_site(parts, study.file.coordinator_keys, study.file.wire_name)
     assert (message.site, message.outcomes, message.invitation, message.over) == (None, (), None, False)
@@ -112,7 +114,7 @@ def test_a_relay_chooses_no_word_of_what_the_coordinator_signs(study: Any) -> No
 
 
 def test_invented_answers_count_for_nothing_and_stop_nothing(study: Any) -> None:
-    relay = Relay(Door(study.server, 60.0))
+    relay = Relay(RelayRequests(study.server, 60.0))
     for made_up in ((), (b"",), (b"\0" * 200,), (b"x",) * 300):
         node, _ = relay.next(7)
         assert node == 7
@@ -126,14 +128,14 @@ def test_invented_answers_count_for_nothing_and_stop_nothing(study: Any) -> None
 
 def test_a_relay_that_takes_all_messages_and_goes_keeps_no_site_waiting(study: Any) -> None:
     """It even has them answered, so that the nodes are the sites', and keeps the next ones."""
-    door = Door(study.server, 60.0)
-    thief = Relay(door)
+    requests = RelayRequests(study.server, 60.0)
+    thief = Relay(requests)
     for node, name in enumerate(study.file.sites):
         taken, parts = thief.next(node)
         assert taken == node
         thief.came(node, study.agents[name].answer(parts))
         assert thief.next(node)[0] == node
-    ours = Relay(door)
+    ours = Relay(requests)
     carry(study, ours)
     with pytest.raises(FrameRejected):
         thief.next(0)
@@ -142,11 +144,11 @@ def test_a_relay_that_takes_all_messages_and_goes_keeps_no_site_waiting(study: A
 
 
 def test_an_answer_of_an_old_session_fits_no_question_of_the_new_one(study: Any) -> None:
-    door = Door(study.server, 60.0)
-    old = Relay(door)
+    requests = RelayRequests(study.server, 60.0)
+    old = Relay(requests)
     _, parts = old.next(0)
     answer = study.agents["north"].answer(parts)
-    new = Relay(door)
+    new = Relay(requests)
     with pytest.raises(FrameRejected):
         old.came(0, answer)
     assert new.next(0)[0] == 0
@@ -157,8 +159,8 @@ def test_an_answer_of_an_old_session_fits_no_question_of_the_new_one(study: Any)
 def test_a_relay_that_invents_nodes_takes_a_bounded_amount_of_memory(
     study: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(door_module, "_MOST_NODES", 10)
-    relay = Relay(Door(study.server, 60.0))
+    monkeypatch.setattr(relay_requests, "_MOST_NODES", 10)
+    relay = Relay(RelayRequests(study.server, 60.0))
     taken = [relay.next(node)[0] for node in range(20)]
     assert taken == [*range(10), *[None] * 10]
     assert len(study.server._nodes) == 10  # no public figure says what it remembers
@@ -166,6 +168,6 @@ def test_a_relay_that_invents_nodes_takes_a_bounded_amount_of_memory(
 
 def test_the_largest_answer_the_socket_takes_is_more_than_any_site_sends(study: Any) -> None:
     most = largest_answer(study.terms)
-    carry(study, Relay(Door(study.server, 60.0)))
+    carry(study, Relay(RelayRequests(study.server, 60.0)))
     sent = [site["bytes_up"] for site in study.server.status()["sites"]]
     assert max(sent) < most < 10 << 20

@@ -23,7 +23,7 @@ _LARGEST_NODE: Final = 2**64
 _WEIGHT_BYTES: Final = 8  # of a sealed model, at most
 
 
-class Door:
+class RelayRequests:
     def __init__(self, coordinator: Coordinator, round_deadline: float, at_once: int | None = None) -> None:
         self._coordinator, self._at_once = coordinator, at_once
         self._seconds = round_deadline + _SLACK_SECONDS
