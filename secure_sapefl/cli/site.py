@@ -248,3 +248,5 @@ def _write_csv(found: "Predictions") -> None:
     writer.writerow(("record", "class", *(f"probability of {name}" for name in found.classes)))
     for name, chosen, row in zip(found.names, found.chosen, found.probabilities, strict=True):
         writer.writerow((name, chosen, *(f"{value:.4f}" for value in row)))
+    for name, why in found.bad:
+        typer.echo(f"Record {name} has no prediction: {why}.", err=True)

@@ -89,7 +89,7 @@ def test_before_the_first_round_there_is_no_model(home: SiteHome, terms: StudyTe
     ("text", "sentence"),
     [
         (PATIENTS.replace("chol", "c"), "no column 'chol'"),
-        (PATIENTS.replace("60", "600"), "column 'age', line 2: outside"),
+        ("age,sex,chol\n600,f,200\n", "no record fits the study. The first: column 'age', line 2: outside"),
         ("id," + PATIENTS.replace("\n", "\n1,").removesuffix("1,"), "'id' is not in the study's schema"),
     ],
 )
@@ -99,6 +99,21 @@ def test_records_that_do_not_fit(
     patients.write_text(text)
     with pytest.raises(BadInput, match=sentence):
         predict(home, terms, patients)
+
+
+def test_a_bad_record_is_a_bad_record_and_not_a_failed_file(
+    home: SiteHome, terms: StudyTerms, theta: torch.Tensor, patients: Path
+) -> None:
+    plain = predict(home, terms, patients)
+    patients.write_text("age,sex,chol\n60,f,200\n600,f,200\n30,m,\n30,x,\n")
+    found = predict(home, terms, patients)
+    assert found.names == ("1", "3")
+    np.testing.assert_array_equal(found.probabilities, plain.probabilities)
+    assert found.bad == (
+        ("2", "column 'age', line 3: outside the study's range 0 to 120"),
+        ("4", "column 'sex', line 5: not one of the study's levels: f, m"),
+    )
+    assert [one["record"] for one in found.to_json()["bad_records"]] == ["2", "4"]
 
 
 def test_a_column_of_names_that_is_not_there(

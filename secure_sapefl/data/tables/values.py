@@ -68,6 +68,22 @@ def features_of(columns: Columns, schema: TableSchema) -> Floats:
     return np.stack([_feature(columns, feature) for feature in schema.features], axis=1)
 
 
+def readable_rows(columns: Columns, schema: TableSchema) -> tuple[Floats, dict[int, str]]:
+    """The rows that fit, and of the others, by their number from 0, the first thing that is wrong."""
+    rows, problems = [], {}
+    for index in range(len(columns)):
+        row = []
+        for feature in schema.features:
+            try:
+                row.append(value_of(feature, columns.cells[feature.name][index]))
+            except ValueError as error:
+                problems[index] = f"column {feature.name!r}, {columns.place(index)}: {error}"
+                break
+        else:
+            rows.append(row)
+    return np.array(rows, dtype=np.float64).reshape(len(rows), len(schema.features)), problems
+
+
 def labels_of(columns: Columns, schema: TableSchema) -> Codes:
     place = {name: k for k, name in enumerate(schema.classes)}
     cells = columns.named(schema.label)
