@@ -6,7 +6,7 @@ import tomllib
 from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Final, Literal, Self
 
 import tomli_w
 from pydantic import (
@@ -23,6 +23,7 @@ from pydantic import (
 
 from secure_sapefl.errors import BadInput
 
+_LARGEST_FILE: Final = 16 << 20  # characters; the roster of a hundred thousand sites
 Partition = Literal["natural", "dirichlet", "iid", "clustered"]
 ProtectionName = Literal["ckks", "plaintext"]
 ScoreVisibility = Literal["open", "hidden"]
@@ -210,11 +211,17 @@ class Config(Plan):
 
 
 def read_toml(path: Path) -> dict[str, Any]:
+    """A file that another party may have written, such as a study: bounded, and refused in a sentence."""
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
+        with path.open(encoding="utf-8") as file:
+            text = file.read(_LARGEST_FILE + 1)
     except (OSError, UnicodeDecodeError) as error:
         raise BadInput(f"Cannot read the configuration {path}: {getattr(error, 'strerror', None) or error}.") from None
-    except tomllib.TOMLDecodeError as error:
+    if len(text) > _LARGEST_FILE:
+        raise BadInput(f"{path} has more than {_LARGEST_FILE >> 20} MiB: it is no configuration and no study.")
+    try:
+        return tomllib.loads(text)
+    except (ValueError, RecursionError) as error:  # ValueError: also a number of thousands of digits
         raise BadInput(f"{path} is not valid TOML: {error}.") from None
 
 

@@ -142,6 +142,21 @@ def test_a_file_that_cannot_be_read_is_answered_in_a_sentence(tmp_path: Path, na
         Config.load(tmp_path / name)
 
 
+@pytest.mark.parametrize(
+    ("content", "sentence"),
+    [
+        ("lr = " + "[" * 5000 + "]" * 5000, "is not valid TOML"),
+        ("rounds = " + "9" * 5000, "is not valid TOML"),
+        ("# " + "x" * (16 << 20), "has more than 16 MiB"),
+    ],
+    ids=["nested", "digits", "long"],
+)
+def test_a_file_made_to_exhaust_its_reader_is_a_sentence(tmp_path: Path, content: str, sentence: str) -> None:
+    (tmp_path / "study.toml").write_text(content)
+    with pytest.raises(BadInput, match=sentence):
+        Config.load(tmp_path / "study.toml")
+
+
 @pytest.mark.parametrize("algorithm", ALGORITHMS.values(), ids=ALGORITHMS)
 def test_every_methods_defaults_survive_a_config_file(tmp_path: Path, algorithm: Any) -> None:
     config = Config(method=algorithm.name, options=algorithm.options().model_dump(mode="json"))

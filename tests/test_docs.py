@@ -150,6 +150,25 @@ def test_what_encryption_costs_is_said_alike() -> None:
     assert abs(int(said[0][0]) - 100 * (1 - plain / encrypted)) < 1
 
 
+COLLUSION = r"every update and every personal model of every site,? (of all rounds[^,]*, )?past (rounds|ones) included"
+
+
+@pytest.mark.parametrize("name", ["README.md", "SECURITY.md", "docs/faq.md", "docs/threat-model.md"])
+def test_what_a_server_and_one_site_read_together_is_not_understated(name: str) -> None:
+    """It is more than "what that site can read": the server has the frames of all sites, the site the one key."""
+    text = " ".join((ROOT / name).read_text(encoding="utf-8").split())
+    assert re.search(COLLUSION, text)
+    assert "reads what that site can read" not in text
+    assert "read what that site can read" not in text
+
+
+@pytest.mark.parametrize("name", ["README.md", "docs/quick-start.md", "examples/deployment/loopback.sh"])
+def test_nobody_is_promised_a_time(name: str) -> None:
+    """What it takes depends on what else the machine does. A run's own table may show what it took."""
+    text = FENCE.sub("", (ROOT / name).read_text(encoding="utf-8"))
+    assert re.findall(r"(?i)(?:\ba|\d|few|under|about) (?:seconds?|minutes?)\b", text) == []
+
+
 def test_links_lead_somewhere() -> None:
     for document in DOCUMENTS:
         for target in re.findall(r"\]\((?!https?:|#)([^)#]+)", document.read_text(encoding="utf-8")):

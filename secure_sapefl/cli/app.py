@@ -80,7 +80,7 @@ _LONGEST_ERROR = 4000  # an error may repeat words out of a file that somebody e
 
 
 def _say(message: Warning | str, *_: object, **__: object) -> None:
-    typer.echo(f"secure-sapefl: {message}", err=True)
+    typer.echo(f"secure-sapefl: {sentence(message, _LONGEST_ERROR)}", err=True)
 
 
 def main() -> None:
@@ -88,7 +88,7 @@ def main() -> None:
     try:
         app()
     except (SapeflError, CryptoError) as error:
-        _say(sentence(error, _LONGEST_ERROR))
+        _say(str(error))
         sys.exit(error.exit_code)
     except KeyboardInterrupt:
         typer.echo("secure-sapefl: interrupted", err=True)

@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.text import Text
 
 from secure_sapefl.cli.options import Format
 from secure_sapefl.cli.sheets import print_table
+from secure_sapefl.plain_text import printable
 
 if TYPE_CHECKING:
     from secure_sapefl.audit.findings import Findings, Inferences, PartyFindings
@@ -98,7 +100,7 @@ def _show(findings: "Findings", run: Path) -> None:
     print_table("", columns, [(one.name, _membership(one), _rebuilt(one), _learnt(one)) for one in findings.parties])
     console.print(_epsilon(findings), highlight=False)
     for alarm in findings.alarms:
-        console.print(f"[bold red]Broken promise:[/] {alarm.sentence}")
+        console.print(Text("Broken promise: ", style="bold red").append(printable(alarm.sentence), style="default"))
     if not findings.facts["same_numbers_again"]:
         console.print("The second run did not give the first one's numbers: another machine, version or data file.")
     console.print(f"Details: {run / 'audit.json'}, {run / 'report.html'}", highlight=False, soft_wrap=True)

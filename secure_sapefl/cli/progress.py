@@ -16,6 +16,8 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
+from secure_sapefl.plain_text import printable
+
 if TYPE_CHECKING:
     from secure_sapefl.data import Progress as FetchProgress
     from secure_sapefl.engine.events import Observer, RunEvent
@@ -44,7 +46,7 @@ def round_progress(rounds: int, quiet: bool) -> "Iterator[Observer]":
             if isinstance(event, RunBegun):
                 progress.update(task, total=event.config.rounds)
                 for sentence in event.plan:
-                    console.print(f"plan: {sentence}", markup=False, highlight=False, soft_wrap=True)
+                    console.print(printable(f"plan: {sentence}"), markup=False, highlight=False, soft_wrap=True)
             if isinstance(event, RoundClosed):
                 show(event.record)
 
@@ -55,9 +57,8 @@ def round_progress(rounds: int, quiet: bool) -> "Iterator[Observer]":
                 of = f"{progress.tasks[task].total:.0f}"
                 console.print(f"round {record.round_index + 1}/{of}  {news}", highlight=False, soft_wrap=True)
             for refusal in record.refusals:
-                console.print(
-                    f"round {record.round_index + 1}: {refusal.site} left out: {refusal.reason}", markup=False
-                )
+                told = f"round {record.round_index + 1}: {refusal.site} left out: {refusal.reason}"
+                console.print(printable(told), markup=False)
             if _all_scores_zero(record):
                 console.print(f"round {record.round_index + 1}: all scores are zero, the global model stays as it was")
 

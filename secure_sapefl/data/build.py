@@ -130,9 +130,11 @@ def _by_coins(
 
 
 def _sampled(table: Table, seed: int, share: float) -> Table:
-    """Each unit with probability ``share``."""
-    kept = Coins.from_seed(seed, marks_of(table)).thrown(DataPurpose.SAMPLE) < share
-    chosen = kept[Units.from_table(table).of_row]
+    """Each unit with probability ``share``. Twins at two sites are not numbered together: whether one of them is there
+    must not decide about the other."""
+    units = Units.from_table(table)
+    coins = Coins.from_seed(seed, marks_of(table), None if table.group is None else table.group[units.first])
+    chosen = (coins.thrown(DataPurpose.SAMPLE) < share)[units.of_row]
     return replace(table.part(chosen), source=f"{table.source}, about {share:.2g} of them")
 
 

@@ -52,13 +52,13 @@ class Coins:
     marks: tuple[bytes, ...]
 
     @classmethod
-    def from_seed(cls, seed: int, marks: Sequence[bytes]) -> "Coins":
-        """Of units with these marks; equal ones are numbered."""
-        seen: Counter[bytes] = Counter()
+    def from_seed(cls, seed: int, marks: Sequence[bytes], groups: NDArray[np.int64] | None = None) -> "Coins":
+        """Of units with these marks; equal ones are numbered, in each of ``groups`` from 0."""
+        seen: Counter[tuple[bytes, int]] = Counter()
         numbered = []
-        for mark in marks:
-            numbered.append(mark + seen[mark].to_bytes(8, "little"))
-            seen[mark] += 1
+        for twins in zip(marks, np.zeros(len(marks), np.int64) if groups is None else groups, strict=True):
+            numbered.append(twins[0] + seen[twins].to_bytes(8, "little"))
+            seen[twins] += 1
         return cls(seed, tuple(numbered))
 
     def thrown(self, purpose: DataPurpose, *key: int) -> NDArray[np.float64]:

@@ -71,6 +71,7 @@ class Units:
 
     of_row: NDArray[np.int64]  # the unit each row belongs to
     size: NDArray[np.int64]
+    first: NDArray[np.int64]  # the first row of each
     label: NDArray[np.int64]
     part: NDArray[np.int64]  # the given split of each unit; all zero where none is given
 
@@ -79,7 +80,7 @@ class Units:
         names = np.arange(len(table)) if table.segment is None else table.segment
         _, first, of_row, size = np.unique(names, return_index=True, return_inverse=True, return_counts=True)
         part = np.zeros(len(first), np.int64) if table.split is None else table.split[first]
-        return cls(of_row=of_row, size=size, label=table.y[first], part=part)
+        return cls(of_row=of_row, size=size, first=first, label=table.y[first], part=part)
 
     def __len__(self) -> int:
         return len(self.size)

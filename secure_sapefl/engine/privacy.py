@@ -11,7 +11,7 @@ from secure_sapefl.config import Config, PublicFacts
 from secure_sapefl.data import Federation
 from secure_sapefl.data.public import completed
 from secure_sapefl.engine.sites import Sites
-from secure_sapefl.errors import OutputFailed
+from secure_sapefl.errors import BadInput, OutputFailed
 from secure_sapefl.protocol.blueprint import Blueprint, shares_noise
 from secure_sapefl.protocol.messages import Refusal, SiteId
 from secure_sapefl.storage.chain import Head
@@ -141,4 +141,14 @@ def _stores(folder: Path | None) -> "Callable[[SiteId], Store]":
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise OutputFailed(f"Cannot make the folder of ledgers {folder}: {error.strerror}.") from None
-    return lambda site: FileStore(folder / f"{site}.jsonl")
+    return lambda site: FileStore(_ledger_path(folder, site))
+
+
+def _ledger_path(folder: Path, site: SiteId) -> Path:
+    """A site's name comes out of a data file: it must not lead anywhere but into the folder of ledgers."""
+    if "/" in site or not site.isprintable():
+        raise BadInput(
+            f"Site {site!r} can have no ledger of its name in {folder}: a file name holds no slash and no control "
+            "character. Rename the site in the data."
+        )
+    return folder / f"{site}.jsonl"

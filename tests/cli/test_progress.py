@@ -71,6 +71,13 @@ def test_a_global_model_that_stays_is_told_where_scores_were_zero(
     assert ("all scores are zero" in printed(capsys, **changes)) == said
 
 
+def test_a_site_that_is_called_like_an_escape_sequence_moves_no_cursor(capsys: pytest.CaptureFixture[str]) -> None:
+    told = printed(capsys, refusals=(Refusal("\x1b]0;owned\x07", "sits out\nround 9/9  accuracy 1.000"),))
+    assert "left out" in told
+    assert "\x1b" not in told
+    assert "\nround 9/9" not in told
+
+
 def test_quiet_is_quiet(capsys: pytest.CaptureFixture[str]) -> None:
     assert printed(capsys, quiet=True) == ""
 

@@ -83,6 +83,13 @@ def table(rng: np.random.Generator) -> Arrays:
     return {"X": X, "y": y, "group": np.array(["north", "east", "south", "west"])[group]}
 
 
+def twins_at_two_sites(rng: np.random.Generator) -> Arrays:
+    """Every record once at `north` and once at `south`."""
+    half = {name: values[: RECORDS // 2] for name, values in table(rng).items() if name != "group"}
+    both = {name: np.concatenate([values, values]) for name, values in half.items()}
+    return {**both, "group": np.repeat(["north", "south"], RECORDS // 2)}
+
+
 def columns(rng: np.random.Generator) -> Arrays:
     arrays = table(rng)
     return {"a": arrays["X"][:, 0], "b": arrays["X"][:, 1], "ill": arrays["y"], "site": arrays["group"]}

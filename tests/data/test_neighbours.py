@@ -13,7 +13,7 @@ from secure_sapefl.data import build
 from secure_sapefl.data.table import Table
 from secure_sapefl.engine.assembly import federation_of
 from secure_sapefl.errors import BadInput
-from tests.data.neighbours import CASES, HAR, OWN, REMOVED, Case, changed, stratified
+from tests.data.neighbours import CASES, HAR, OWN, REMOVED, Case, changed, stratified, twins_at_two_sites
 
 ALL = pytest.mark.parametrize("case", CASES.values(), ids=CASES)
 
@@ -54,6 +54,15 @@ def test_generated_rows_as_well() -> None:
 
     pinned = config.model_copy(update={"dp_public": whole.public})
     assert changed(whole.clients, federation_of(pinned, change=without_the_ninth).clients) <= 1
+
+
+def test_a_record_decides_nothing_about_its_twin_at_another_site(tmp_path: Path) -> None:
+    """A part of the rows is drawn from the whole file; the sites in it are protected one by one."""
+    twins = replace(OWN, arrays=twins_at_two_sites, settings={**OWN.settings, "rows": 30})
+    whole = twins.federation(tmp_path)
+    for row in range(30):  # all of them at `north`
+        other = twins.federation(tmp_path, row, whole.public)
+        assert changed(whole.clients[1:], other.clients[1:]) == 0
 
 
 def test_the_order_of_a_file_decides_nothing(tmp_path: Path) -> None:

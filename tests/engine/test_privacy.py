@@ -3,13 +3,14 @@
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from secure_sapefl.config import Config
 from secure_sapefl.engine.assembly import assemble
 from secure_sapefl.engine.result import Result
 from secure_sapefl.engine.simulator import Simulation, resume, simulate
-from secure_sapefl.errors import LedgerRejected, SapeflError
+from secure_sapefl.errors import BadInput, LedgerRejected, SapeflError
 
 
 def config(ledgers: Path, **changes: object) -> Config:
@@ -100,3 +101,19 @@ def test_a_changed_ledger_stops_the_study(tmp_path: Path) -> None:
     ledger.write_text(ledger.read_text().replace('"steps":', '"steps":1', 1))
     with pytest.raises(SapeflError, match=ledger.name):
         Simulation(assemble(config(tmp_path)))
+
+
+@pytest.mark.parametrize("name", ["../north", "wards/north", "north\n", "\x1b[2Jnorth"])
+def test_a_ledger_lies_in_its_folder_whatever_a_site_is_called(tmp_path: Path, name: str) -> None:
+    X, y = np.random.default_rng(0).normal(size=(120, 3)), np.arange(120) % 2
+    np.savez(tmp_path / "mine.npz", X=X, y=y, group=np.repeat([name, "south", "west"], 40))
+    file = {
+        "dataset": str(tmp_path / "mine.npz"),
+        "data_options": {"standardise": "none"},
+        "clients": None,
+        "rows": None,
+    }
+    study = config(tmp_path / "ledgers", **file)
+    with pytest.raises(BadInput, match=r"can have no ledger of its name.*Rename the site"):
+        Simulation(assemble(study))
+    assert {path.name for path in tmp_path.iterdir()} == {"mine.npz", "ledgers"}
