@@ -22,6 +22,7 @@ def statistics(
     min_cohort: Annotated[int, typer.Option(min=2, help="Fewest sites in a sum.")] = 2,
     epsilon: Annotated[float | None, typer.Option(help="Privacy budget ε of each site; with --delta.")] = None,
     delta: Annotated[float | None, typer.Option(help="δ, e.g. 1e-5.")] = None,
+    ledgers: Annotated[Path | None, typer.Option(help="Folder of the sites' ledgers; what they spent counts.")] = None,
     seed: Annotated[int, typer.Option(min=0, help="Of the simulated noise.")] = 0,
     out: Annotated[Path | None, typer.Option(help="Folder for table-1.csv and table-1.json.")] = None,
     output: Format = "table",
@@ -40,7 +41,7 @@ def statistics(
     budget = _budget(epsilon, delta)
     schema = load_table_schema(data_schema)
     table = table_of(read_columns(file, schema), schema)
-    asked = Asked(smallest=smallest_cell, least=min_cohort, budget=budget, seed=seed)
+    asked = Asked(smallest=smallest_cell, least=min_cohort, budget=budget, ledgers=ledgers, seed=seed)
     found = simulated_table_one(table, schema, asked)
     document = found.table.to_json() | {"sites": list(found.sites), "notes": list(notes(found, budget is not None))}
     if out is not None:

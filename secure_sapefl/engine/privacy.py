@@ -106,7 +106,7 @@ def privacy_for(blueprint: Blueprint, sites: Sites, shared: "SharedNoise | None"
     assert terms is not None  # there is a budget
     require_record_gradients(blueprint.model)
     rows = dict(zip(sites.names, sites.declared, strict=True))
-    return StudyPrivacy(terms, rows, _stores(config.dp_ledgers), learned=learned)
+    return StudyPrivacy(terms, rows, stores(config.dp_ledgers), learned=learned)
 
 
 def public_facts_of(config: Config) -> PublicFacts | None:
@@ -130,7 +130,7 @@ def warn_of_preparation(config: Config, *, learned: bool) -> None:
         warnings.warn(f"{LEARNED} {_WAYS_OUT}", PrivacyWarning, stacklevel=2)
 
 
-def _stores(folder: Path | None) -> "Callable[[SiteId], Store]":
+def stores(folder: Path | None) -> "Callable[[SiteId], Store]":
     """Where sites keep their ledgers: in memory, or a file each, which later runs and studies go on with."""
     from secure_sapefl.privacy.ledger import MemoryStore
     from secure_sapefl.privacy.ledger_file import FileStore

@@ -1,19 +1,22 @@
 """Table 1 of a simulated study: every site counts and encrypts, the server adds, a site opens the total."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sapefl_crypto import ClaimPolicy, CohortKey, Parameters
 from secure_sapefl.data.table import Table
 from secure_sapefl.data.tables.schema import TableSchema
 from secure_sapefl.data.tables.table_one import TableOne, table_one
 from secure_sapefl.data.tables.tally import Counts, count_only, counted, entries
+from secure_sapefl.engine.privacy import stores
 from secure_sapefl.errors import BadInput
 from secure_sapefl.privacy.calibration import Schedule, calibrate
-from secure_sapefl.privacy.events import Budget
+from secure_sapefl.privacy.events import Budget, Event
+from secure_sapefl.privacy.ledger import Ledger, Paid
 from secure_sapefl.protocol.encrypted import CkksCodec
 from secure_sapefl.protocol.sums import SumOfCounts
 
@@ -28,6 +31,7 @@ class Asked:
     smallest: int  # cells below are left out
     least: int  # sites in a sum
     budget: Budget | None = None  # of each site; None: exact
+    ledgers: Path | None = None  # folder of the sites' ledgers; None: in memory
     seed: int = 0
 
 
@@ -44,36 +48,59 @@ def simulated_table_one(table: Table, schema: TableSchema, asked: Asked) -> Outc
         raise BadInput(
             f'{table.source}: whose records are these? Name the column of the site in the schema: site = "…".'
         )
-    deviation = None if asked.budget is None else noise_of(asked.budget, schema)
-    sites = {
-        name: _counts(table, schema, table.group == code, deviation, np.random.default_rng((asked.seed, code)))
-        for code, name in enumerate(table.group_names)
-    }
+    payments = None if asked.budget is None else _paid(asked.budget, asked.ledgers, table.group_names)
+    sites = {}
+    for code, name in enumerate(table.group_names):
+        exact = counted(table, schema, table.group == code)
+        rng = np.random.default_rng((asked.seed, code))
+        sites[name] = exact if payments is None else _noised(exact, schema, payments[name], rng)
     totals, size = _summed(sites, entries(schema), asked.least)
-    if deviation is not None:
+    if payments is not None:
         totals = np.where(count_only(schema), totals - _OFFSET * len(sites), 0)
-    found = table_one(totals, schema, asked.smallest, noised=deviation is not None)
-    return Outcome(table=found, sites=tuple(sites), bytes_up=size, noise=deviation)
+    found = table_one(totals, schema, asked.smallest, noised=payments is not None)
+    noise = None if asked.budget is None else noise_of(asked.budget, schema)
+    return Outcome(table=found, sites=tuple(sites), bytes_up=size, noise=noise)
 
 
 def noise_of(budget: Budget, schema: TableSchema) -> float:
-    """One release of one vector to which a record adds 1 at one place a column: its L2 norm is sqrt(columns)."""
+    """Its standard deviation on each count."""
+    return _multiplier(budget) * _sensitivity(schema)
+
+
+def _sensitivity(schema: TableSchema) -> float:
+    """A record adds 1 at one place a column: the L2 norm of that."""
+    return float(np.sqrt(len(schema.features)))
+
+
+def _multiplier(budget: Budget) -> float:
+    """Of one release of one vector, on the whole budget."""
     schedule = Schedule(rounds=1, steps=0, sample_rate=1.0, queries=1, score_fraction=1.0)
     multiplier = calibrate(budget, schedule).score
     assert multiplier is not None
-    return multiplier * float(np.sqrt(len(schema.features)))
+    return multiplier
 
 
-def _counts(
-    table: Table,
-    schema: TableSchema,
-    rows: NDArray[np.bool_],
-    deviation: float | None,
-    rng: np.random.Generator,
-) -> Counts:
-    exact = counted(table, schema, rows)
-    if deviation is None:
-        return exact
+def _paid(budget: Budget, folder: Path | None, sites: Sequence[str]) -> dict[str, Paid]:
+    """Every site's payment, on record in its ledger before anything is counted."""
+    event = Event(
+        mechanism="gaussian",
+        release="table 1",
+        noise_multiplier=_multiplier(budget),
+        sample_rate=1.0,
+        steps=1,
+        round_index=0,
+        study=_STUDY,
+    )
+    store, payments = stores(folder), {}
+    for site in sites:
+        ledger = Ledger(site, budget, store(site))
+        with closing(ledger):
+            (payments[site],) = ledger.charge([event])
+    return payments
+
+
+def _noised(exact: Counts, schema: TableSchema, paid: Paid, rng: np.random.Generator) -> Counts:
+    deviation = paid.spend().noise_multiplier * _sensitivity(schema)
     noise = np.rint(rng.normal(0, deviation, len(exact))).astype(np.int64)
     return np.where(count_only(schema), np.maximum(exact + noise + _OFFSET, 0), 0)
 

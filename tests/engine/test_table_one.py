@@ -1,5 +1,7 @@
 """Sites count and encrypt, the server adds, a site opens."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -11,7 +13,9 @@ from secure_sapefl.data.tables.tally import counted
 from secure_sapefl.data.tables.values import table_of
 from secure_sapefl.engine.table_one import Asked, noise_of, simulated_table_one
 from secure_sapefl.errors import BadInput
+from secure_sapefl.privacy.errors import BudgetExhausted
 from secure_sapefl.privacy.events import Budget
+from secure_sapefl.privacy.ledger_file import FileStore
 
 N = 600
 
@@ -58,3 +62,17 @@ def test_too_few_sites_and_no_sites(columns: Columns) -> None:
     alone = schema.model_copy(update={"site": None, "ignored": ("site",)})
     with pytest.raises(BadInput, match="whose records are these"):
         simulated_table_one(table_of(columns, alone), alone, Asked(smallest=5, least=2))
+
+
+def test_noise_is_paid_for_before_anything_is_counted(columns: Columns, tmp_path: Path) -> None:
+    """The whole budget at once: a second table with the same ledgers is refused, and so is one of a smaller budget."""
+    schema = described(columns)
+    table, budget = table_of(columns, schema), Budget(epsilon=2.0, delta=1e-5)
+    asked = Asked(smallest=5, least=3, budget=budget, ledgers=tmp_path / "ledgers")
+    simulated_table_one(table, schema, asked)
+    with FileStore(tmp_path / "ledgers" / "b.jsonl") as store:
+        (event,) = store.load()
+    assert (event.release, event.mechanism, event.steps) == ("table 1", "gaussian", 1)
+    assert event.noise_multiplier * np.sqrt(len(schema.features)) == pytest.approx(noise_of(budget, schema))
+    with pytest.raises(BudgetExhausted, match="'a' sits out"):
+        simulated_table_one(table, schema, asked)
