@@ -98,7 +98,9 @@ class PublicFacts(Settings):
 class Plan(Settings):
     """What is agreed in every study, simulated or deployed: `Config` and a study file have these fields in common."""
 
-    method: Name = setting("Training", "sapefl", "The method; `secure-sapefl methods` lists all.")
+    method: Name = setting(
+        "Training", "sapefl", "The method; `secure-sapefl methods` lists all. In a simulation also a FILE.py of yours."
+    )
     options: Options = setting("Training", {}, "KEY=VALUE for the method, e.g. influence=0.25 (δ of SAPE-FL).")
     model: Name = setting(
         "Training", "small", "linear, small, paper, table, resnet, lstm, transformer, or your own: FILE.py:FUNCTION."

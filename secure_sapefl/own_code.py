@@ -32,6 +32,11 @@ def names_own_code(name: str) -> bool:
     return ":" in name
 
 
+def short(name: str) -> str:
+    """``mine`` of ``methods/mine.py:ALGORITHM``, for titles and names of files."""
+    return Path(name.partition(":")[0]).name.removesuffix(".py")
+
+
 def load(name: str, what: str) -> OwnCode:
     """``what`` it is for stands in errors: "model", "task"."""
     place, _, attribute = name.rpartition(":")

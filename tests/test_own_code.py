@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from secure_sapefl.errors import BadInput
-from secure_sapefl.own_code import load, names_own_code, own_function
+from secure_sapefl.own_code import load, names_own_code, own_function, short
 
 
 def some_function() -> int:
@@ -17,6 +17,15 @@ def test_names_of_own_code_have_a_colon() -> None:
     assert names_own_code("net.py:build")
     assert names_own_code("package.module:build")
     assert not names_own_code("small")
+
+
+def test_short_names_are_fit_for_files_and_titles() -> None:
+    assert [short(name) for name in ("a/b/net.py:build", "net.py", "small", "package.module:X")] == [
+        "net",
+        "net",
+        "small",
+        "package.module",
+    ]
 
 
 def test_a_file_runs_once_for_each_content(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ import numpy as np
 import torch
 
 from secure_sapefl.algorithms.base import Homomorphic
-from secure_sapefl.algorithms.registry import algorithm as find_algorithm
+from secure_sapefl.algorithms.own import algorithm as find_algorithm
 from secure_sapefl.audit.canaries import run_with_canaries
 from secure_sapefl.audit.candidates import candidates_of
 from secure_sapefl.audit.epsilon import empirical_epsilon, mechanisms_of
@@ -31,7 +31,7 @@ from secure_sapefl.audit.replay import Replay, replay
 from secure_sapefl.audit.traffic import Times, time_sites
 from secure_sapefl.config import Config
 from secure_sapefl.data import Federation
-from secure_sapefl.engine.assembly import divided, federation_of
+from secure_sapefl.engine.assembly import assemble, divided, federation_of
 from secure_sapefl.engine.run_folder import config_of, identity_of, summary_of, writing
 from secure_sapefl.errors import BadInput
 from secure_sapefl.storage.files import write_whole
@@ -63,6 +63,7 @@ def audit(folder: Path, effort: Effort = STANDARD, seed: int = 0, say: Say = lam
     config, summary = _finished(folder)
     everybody = federation_of(config)
     identity_of(folder).check_rows(folder, everybody)
+    identity_of(folder).check_sources(folder, assemble(config, everybody).blueprint.sources)
     federation = divided(everybody, config.late_clients)[0]
     config = config.model_copy(update={"late_clients": 0})
     say("running again, recorded")

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from secure_sapefl.algorithms.registry import configured
+from secure_sapefl.algorithms.own import configured
 from secure_sapefl.audit.canaries import CanaryRun
 from secure_sapefl.audit.file_rows import Moved
 from secure_sapefl.audit.findings import EmpiricalEpsilon

@@ -17,6 +17,7 @@ from secure_sapefl.cli import (
     audit,
     bench,
     budget,
+    check_method,
     compare,
     data,
     export,
@@ -49,6 +50,7 @@ app.command("ablate")(ablate.ablate)
 app.command("budget")(budget.budget)
 app.command("figures")(figures.figures)
 app.command("methods")(methods.methods)
+app.command("check-method")(check_method.check_method)
 app.command("robustness")(robustness.robustness)
 app.command("report")(report.report)
 app.command("statistics")(statistics.statistics)

@@ -38,9 +38,11 @@ def list_datasets(data_dir: DataDir = None, output: Format = "table") -> None:
 
     Example: `secure-sapefl data list --format json`
     """
-    from secure_sapefl.data import DATASETS
+    from secure_sapefl.data import DATASETS, spec_of
+    from secure_sapefl.plugins import offered
 
-    entries = [_entry(spec, data_dir) for spec in DATASETS.values()]
+    installed = (spec_of(name) for name in offered("dataset") if name not in DATASETS)
+    entries = [_entry(spec, data_dir) for spec in (*DATASETS.values(), *installed) if spec is not None]
     if output == "json":
         typer.echo(json.dumps(entries, indent=2))
         return
@@ -106,13 +108,13 @@ def fetch(name: Annotated[str, typer.Argument(help="A registered name; see `secu
 
     The cache is SAPEFL_CACHE, or `secure-sapefl` in the XDG cache folder. Example: `secure-sapefl data fetch har`
     """
-    from secure_sapefl.data import DATASETS
+    from secure_sapefl.data import DATASETS, spec_of
     from secure_sapefl.data.spec import Stored
     from secure_sapefl.data.store import fetch as fetch_stored
 
-    if name not in DATASETS:
+    spec = spec_of(name)
+    if spec is None:
         raise UnknownName("dataset", name, DATASETS, "secure-sapefl data list")
-    spec = DATASETS[name]
     if not isinstance(spec.origin, Stored):
         raise BadInput(f"{name!r} is generated, there is nothing to fetch.")
     with going_on_with(same_command), download_progress() as progress:

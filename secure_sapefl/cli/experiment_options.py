@@ -50,13 +50,15 @@ def split(values: Sequence[str] | None) -> list[str]:
 
 
 def contenders(text: str) -> "list[Contender]":
-    """``all``, or ``fedavg,perfedavg:form=hf``."""
+    """``all``, or ``fedavg,perfedavg:form=hf,mine.py``; an option has a ``=``, the place of a method has none."""
     from secure_sapefl.algorithms.registry import ALGORITHMS
     from secure_sapefl.experiments.setting import Contender
 
     found = []
     for name in split([text]):
-        method, *options = name.split(":")
+        parts = name.split(":")
+        method = ":".join(part for part in parts if "=" not in part)
+        options = [part for part in parts if "=" in part]
         every = ALGORITHMS if method == "all" else (method,)
         found += [Contender(method=each, options=key_values(options)) for each in every]
     return found

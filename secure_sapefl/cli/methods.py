@@ -15,19 +15,23 @@ if TYPE_CHECKING:
 def methods(
     output: Format = "table",
 ) -> None:
-    """List the methods, what their server has to do, and their options with defaults."""
+    """List the methods, those of installed packages included: what their server has to do, options with defaults."""
+    from secure_sapefl.algorithms.own import algorithm
     from secure_sapefl.algorithms.registry import ALGORITHMS
+    from secure_sapefl.plugins import offered
 
+    installed = {name: algorithm(name) for name in offered("method") if name not in ALGORITHMS}
+    every = {**ALGORITHMS, **installed}
     if output == "json":
-        typer.echo(json.dumps([_described(algorithm) for algorithm in ALGORITHMS.values()]))
+        typer.echo(json.dumps([{**_described(one), "name": name} for name, one in every.items()]))
         return
     columns = ("name", "method", "the server", "options", "source")
-    print_table("", columns, map(_cells, ALGORITHMS.values()), lines=True)
+    print_table("", columns, [(name, *_cells(one)) for name, one in every.items()], lines=True)
 
 
 def _cells(algorithm: "Algorithm") -> tuple[object, ...]:
     options = [f"{key} = {value}" for key, value in algorithm.options().model_dump(mode="json").items()]
-    return algorithm.name, algorithm.title, algorithm.homomorphic.value, options, algorithm.source
+    return algorithm.title, algorithm.homomorphic.value, options, algorithm.source
 
 
 def _described(algorithm: "Algorithm") -> dict[str, object]:

@@ -15,6 +15,7 @@ from secure_sapefl.cli.progress import download_progress, round_progress
 from secure_sapefl.cli.setting_options import takes
 from secure_sapefl.cli.tables import show_summary
 from secure_sapefl.config import Config, read_toml
+from secure_sapefl.own_code import short
 
 
 @takes(Config)
@@ -120,4 +121,4 @@ def _flags(audit: bool, output: str, quiet: bool, live: bool) -> list[str]:
 def _default_folder(config: Config) -> Path:
     """runs/2026-01-31-120000-sapefl-synthetic."""
     now = datetime.now().astimezone().strftime("%Y-%m-%d-%H%M%S")
-    return Path("runs") / f"{now}-{config.method}-{Path(config.dataset).stem}"
+    return Path("runs") / f"{now}-{short(config.method)}-{Path(config.dataset).stem}"

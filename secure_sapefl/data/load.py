@@ -4,10 +4,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from secure_sapefl import plugins
 from secure_sapefl.config import PublicFacts
 from secure_sapefl.data.fetch import Progress
 from secure_sapefl.data.own import Reading, own_table
-from secure_sapefl.data.registry import DATASETS
+from secure_sapefl.data.registry import DATASETS, spec_of
 from secure_sapefl.data.spec import Generated, Stored, checked_options
 from secure_sapefl.data.store import locate, stored_arrays
 from secure_sapefl.data.streams import DataPurpose, stream
@@ -31,7 +32,8 @@ def load_table(
 ) -> Table:
     """``partition`` is how the table will be divided; None: as its groups suggest. ``private`` are the public facts of
     a private study, whose classes need not all occur. ``schema`` says what the columns of a table are."""
-    if isinstance(dataset, Columns) or dataset not in DATASETS:
+    spec = None if isinstance(dataset, Columns) else spec_of(dataset)
+    if isinstance(dataset, Columns) or spec is None:
         reading = Reading(
             options=options,
             label=label,
@@ -46,7 +48,6 @@ def load_table(
         raise BadInput(
             f"--label, --group and --data-schema are for a file of one's own; {dataset!r} is a registered dataset."
         )
-    spec = DATASETS[dataset]
     chosen = _for_partition(checked_options(dataset, spec.options, options), partition)
     match spec.origin:
         case Generated(table):
@@ -61,7 +62,7 @@ def _source(dataset: str | Columns) -> Path | Columns:
     if isinstance(dataset, Columns):
         return dataset
     if not looks_like_path(dataset):
-        raise UnknownName("dataset", dataset, DATASETS, "secure-sapefl data list")
+        raise UnknownName("dataset", dataset, {*DATASETS, *plugins.offered("dataset")}, "secure-sapefl data list")
     return Path(dataset).expanduser()
 
 

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from secure_sapefl.algorithms.registry import configured
+from secure_sapefl import plugins
+from secure_sapefl.algorithms import own
 from secure_sapefl.config import Config
 from secure_sapefl.data import Federation, Progress, build_federation, no_progress, private_options
 from secure_sapefl.data.build import Change, as_it_is
@@ -28,7 +29,8 @@ from secure_sapefl.engine.result import versions
 from secure_sapefl.engine.sites import Sites
 from secure_sapefl.errors import BadInput
 from secure_sapefl.models.base import Build
-from secure_sapefl.own_code import own_function
+from secure_sapefl.models.presets import PRESETS
+from secure_sapefl.own_code import OwnCode, names_own_code, own_function, short
 from secure_sapefl.protocol.blueprint import Blueprint
 
 if TYPE_CHECKING:
@@ -92,10 +94,10 @@ class Assembly:
 def assemble(config: Config, federation: Federation | None = None, model: Build | None = None) -> Assembly:
     """The study that ``config`` describes, with the data and the model it names unless a ``federation`` or a function
     that builds a ``model`` is given."""
-    build = None if model is None else own_function(model)
-    if build is not None:
+    build = build_of(config) if model is None else own_function(model)
+    if model is not None and build is not None:
         config = config.model_copy(update={"model": build.name})
-    algorithm, options = configured(config.method, config.options)
+    method, (algorithm, options) = own.find(config.method), own.configured(config.method, config.options)
     device = resolve_device(config.device)
     everybody = with_public_facts(federation or federation_of(config), config)
     training, late = divided(everybody, config.late_clients)
@@ -116,11 +118,18 @@ def assemble(config: Config, federation: Federation | None = None, model: Build 
         largest_site=max(training.declared),
         build=build,
     )
+    blueprint = replace(blueprint, sources={**blueprint.sources, **method.sources})
     shared = shared_noise_for(blueprint, training.declared, exact_numbers(blueprint.study.cohort_size))
     if shared is not None:
         blueprint = blueprint.with_shared_noise(shared.config, shared.algorithm)
     sites = Sites(blueprint, training, device)
     return Assembly(blueprint=blueprint, federation=training, late=late, device=device, sites=sites, shared=shared)
+
+
+def build_of(config: Config) -> OwnCode | None:
+    """The function of an installed package that a configuration's model names; files and presets need no looking up."""
+    known = config.model in PRESETS or names_own_code(config.model)
+    return None if known else plugins.find("model", config.model)
 
 
 def divided(federation: Federation, late: int) -> tuple[Federation, Federation | None]:
@@ -136,7 +145,7 @@ def divided(federation: Federation, late: int) -> tuple[Federation, Federation |
 
 def study_name(config: Config) -> str:
     """Of a simulated study, as its messages and ledgers have it."""
-    return f"{config.method}-{config.seed}"
+    return f"{short(config.method)}-{config.seed}"
 
 
 def data_options_of(config: Config) -> dict[str, Any]:

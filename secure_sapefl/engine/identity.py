@@ -2,14 +2,17 @@
 weights of the user's own."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from typing import Final
 
 from secure_sapefl import __version__
 from secure_sapefl.data import Federation
 from secure_sapefl.data.fingerprint import fingerprint
 from secure_sapefl.errors import BadInput
+
+_SOURCES: Final = ("model", "init", "method", "task")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -17,7 +20,7 @@ class Identity:
     version: str
     data: str
     partition: str
-    sources: Mapping[str, str] = field(default_factory=dict)  # digests by what they are of: model, init
+    sources: Mapping[str, str] = field(default_factory=dict)  # digests by what they are of
 
     @classmethod
     def from_federation(cls, federation: Federation, sources: Mapping[str, str] | None = None) -> "Identity":
@@ -65,9 +68,9 @@ class Identity:
             f"Put config.toml back as it was; from Python, pass the same federation. {_ANEW}"
         )
 
-    def check_sources(self, run: Path, sources: Mapping[str, str]) -> None:
-        """Own code, and weights to start from, are those the run was begun with."""
-        for what in sorted({*self.sources, *sources}):
+    def check_sources(self, run: Path, sources: Mapping[str, str], of: Collection[str] = _SOURCES) -> None:
+        """Own code, and weights to start from, are those the run was begun with; those named by ``of``."""
+        for what in sorted({*self.sources, *sources}.intersection(of)):
             if self.sources.get(what) != sources.get(what):
                 raise BadInput(
                     f"{run}: the {what} differs. Its file is not the one it was begun with. Put that back; from "

@@ -25,8 +25,8 @@ from secure_sapefl.engine.protection import Ckks
 from secure_sapefl.engine.run_folder import config_of, identity_of, saved_state, summary_of
 from secure_sapefl.errors import BadInput
 from secure_sapefl.metrics import Floats, softmax
+from secure_sapefl.models.presets import PRESETS
 from secure_sapefl.models.stacked import build_model
-from secure_sapefl.own_code import names_own_code
 from secure_sapefl.privacy.errors import PrivacyWarning
 from secure_sapefl.protocol.blueprint import Blueprint
 from secure_sapefl.protocol.codec import Vector
@@ -80,7 +80,7 @@ def require_publishable(blueprint: Blueprint) -> None:
         raise BadInput(f"{title} trains no common model: there is nothing to publish.")
     if blueprint.study.parameters < blueprint.model.parameters:
         raise BadInput(f"The common model of {title} has no last layer: each site keeps its own. Nothing to publish.")
-    if names_own_code(blueprint.config.model) or blueprint.config.init is not None:
+    if blueprint.config.model not in PRESETS or blueprint.config.init is not None:
         raise BadInput("Only models of ours can be published so far: nobody else could build one of your own.")
     if algorithm.global_step is not add_mean:
         raise BadInput(f"{title} does more with a decrypted sum than add it; the noise of a release does not fit.")

@@ -21,6 +21,7 @@ import torch
 from torch import Tensor
 
 from secure_sapefl.config import Config
+from secure_sapefl.engine.assembly import build_of
 from secure_sapefl.engine.identity import Identity
 from secure_sapefl.engine.result import Result, RoundRecord
 from secure_sapefl.engine.scored import MODELS, ScoredModels
@@ -165,8 +166,9 @@ def models_of(path: Path) -> ScoredModels:
         raise BadInput(f"{path} has no {MODELS}; an earlier release wrote none. `simulate --resume {path}` makes it.")
 
     def rebuilt(about: Description) -> Model:
-        start = started(config_of(path), about)
-        identity_of(path).check_sources(path, start.sources)
+        config = config_of(path)
+        start = started(config, about, build_of(config))
+        identity_of(path).check_sources(path, start.sources, of=("model", "init"))
         return start.model
 
     return ScoredModels.read(path / MODELS, rebuilt)

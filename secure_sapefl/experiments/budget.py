@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from secure_sapefl.algorithms.registry import algorithm
+from secure_sapefl.algorithms.own import algorithm
 from secure_sapefl.algorithms.releases import NotPrivate, NotShared
 from secure_sapefl.data import private_options
 from secure_sapefl.errors import BadInput

@@ -9,7 +9,7 @@ from math import ceil
 from statistics import median_low
 from typing import Final
 
-from secure_sapefl.algorithms.registry import configured
+from secure_sapefl.algorithms.own import configured
 from secure_sapefl.config import Config
 from secure_sapefl.experiments.tables import NOTHING, Sheet
 from secure_sapefl.privacy.calibration import Noise, calibrate, score_share

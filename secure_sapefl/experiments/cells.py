@@ -16,16 +16,17 @@ from pathlib import Path
 from typing import Any, Literal
 
 from secure_sapefl import __version__
-from secure_sapefl.algorithms.registry import configured
+from secure_sapefl.algorithms.own import configured
 from secure_sapefl.config import Config
 from secure_sapefl.data import Federation, Progress, no_progress
 from secure_sapefl.engine.assembly import federation_of
 from secure_sapefl.engine.result import Result
 from secure_sapefl.engine.simulator import simulate
 from secure_sapefl.errors import BadInput
-from secure_sapefl.experiments.datafiles import data_digest
+from secure_sapefl.experiments.datafiles import data_digest, own_sources
 from secure_sapefl.experiments.output import save
 from secure_sapefl.experiments.validation import with_validation_rows
+from secure_sapefl.own_code import short
 from secure_sapefl.privacy.errors import PrivacyWarning
 
 JudgedOn = Literal["test", "validation"]
@@ -53,6 +54,7 @@ class Cell:
             "data": self.data_digest,
             "division_seed": self.division_seed,
             "judged_on": self.judged_on,
+            **own_sources(self.config),
         }
 
     @cached_property
@@ -131,7 +133,7 @@ class CellStore:
         self._folder = folder
 
     def path(self, cell: Cell) -> Path:
-        return self._folder / f"{cell.config.method}-{Path(cell.config.dataset).stem}-{cell.digest}.json"
+        return self._folder / f"{short(cell.config.method)}-{Path(cell.config.dataset).stem}-{cell.digest}.json"
 
     def load(self, cell: Cell) -> CellResult | None:
         path = self.path(cell)

@@ -1,13 +1,17 @@
-"""The files behind a result: its dataset's, its schema, and the public ranges its rows were scaled by."""
+"""The files behind a result: its dataset's, its schema, the public ranges its rows were scaled by, and own code."""
 
 import hashlib
 from functools import lru_cache
 from pathlib import Path
 
+from secure_sapefl.algorithms.own import find as find_method
 from secure_sapefl.config import Config
-from secure_sapefl.data import DATASETS
+from secure_sapefl.data import spec_of
 from secure_sapefl.data.spec import Stored
 from secure_sapefl.data.store import locate
+from secure_sapefl.engine.assembly import build_of
+from secure_sapefl.models.states import read_state
+from secure_sapefl.own_code import load, names_own_code
 
 
 def data_digest(config: Config) -> str | None:
@@ -15,6 +19,17 @@ def data_digest(config: Config) -> str | None:
     files = [*_files(_path(config.dataset, config.data_dir)), *_files(_ranges(config)), *_files(config.data_schema)]
     versions = tuple((file, file.stat().st_mtime_ns, file.stat().st_size) for file in files)
     return _content_digest(versions) if versions else None
+
+
+def own_sources(config: Config) -> dict[str, dict[str, str]]:
+    """Digests of methods, models and weights that are not ours; nothing where all are."""
+    found = dict(find_method(config.method).sources)
+    model = load(config.model, "model") if names_own_code(config.model) else build_of(config)
+    if model is not None:
+        found["model"] = model.digest
+    if config.init is not None:
+        found["init"] = read_state(config.init).digest
+    return {"sources": found} if found else {}
 
 
 def _files(path: Path | None) -> list[Path]:
@@ -30,10 +45,10 @@ def _ranges(config: Config) -> Path | None:
 
 
 def _path(dataset: str, data_dir: Path | None) -> Path | None:
-    if dataset not in DATASETS:
+    spec = spec_of(dataset)
+    if spec is None:
         return Path(dataset).expanduser()
-    origin = DATASETS[dataset].origin
-    return locate(origin, data_dir) if isinstance(origin, Stored) else None
+    return locate(spec.origin, data_dir) if isinstance(spec.origin, Stored) else None
 
 
 @lru_cache(maxsize=64)

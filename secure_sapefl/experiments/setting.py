@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from secure_sapefl.algorithms.registry import configured
+from secure_sapefl.algorithms.own import configured
 from secure_sapefl.config import Config
 from secure_sapefl.data import DATASETS, Federation, Progress
 from secure_sapefl.engine.privacy import warn_of_preparation

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from secure_sapefl.data import DATASETS
+from secure_sapefl.data import spec_of
 from secure_sapefl.data.load import looks_like_path
 from secure_sapefl.data.spec import DatasetSpec, Stored
 from secure_sapefl.data.store import locate
@@ -42,7 +42,7 @@ class CardRow:
 
 def model_card(run: Run) -> str:
     counted, sites = rows_tested(run), sites_of(run)
-    dataset = DATASETS.get(run.summary["dataset"])
+    dataset = spec_of(run.summary["dataset"])
     return (
         _environment()
         .get_template("model-card.md.j2")
@@ -64,7 +64,7 @@ def model_card(run: Run) -> str:
 
 def rows_tested(run: Run) -> tuple[int, ...] | None:
     """By site, counted again where the very data of the run is on this machine. Nothing is downloaded."""
-    if not _at_hand(run, DATASETS.get(run.config.dataset)):
+    if not _at_hand(run, spec_of(run.config.dataset)):
         return None
     federation = federation_of(run.config)
     if run.identity is None or not run.identity.fits(federation):

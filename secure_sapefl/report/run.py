@@ -8,7 +8,7 @@ from typing import Any, get_args
 import numpy as np
 
 from secure_sapefl.algorithms.base import Algorithm, Homomorphic
-from secure_sapefl.algorithms.registry import algorithm as find_algorithm
+from secure_sapefl.algorithms.own import algorithm as find_algorithm
 from secure_sapefl.config import Config, ProtectionName
 from secure_sapefl.engine.identity import Identity
 from secure_sapefl.engine.result import RoundRecord

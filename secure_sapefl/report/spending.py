@@ -10,7 +10,7 @@ import warnings
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from secure_sapefl.algorithms.registry import configured
+from secure_sapefl.algorithms.own import configured
 from secure_sapefl.config import Config, Settings
 from secure_sapefl.engine.assembly import study_name
 from secure_sapefl.protocol.blueprint import shares_noise

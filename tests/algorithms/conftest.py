@@ -1,6 +1,6 @@
 """A federation small enough to follow by hand: two sites, a few rows, a model of 23 weights, both trainers."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -8,9 +8,9 @@ import pytest
 import torch
 from torch import Tensor
 
-from secure_sapefl.algorithms.base import Algorithm
 from secure_sapefl.algorithms.group import Peers, SiteGroup
 from secure_sapefl.config import Config
+from secure_sapefl.conformance.sites import FourSites
 from secure_sapefl.engine.assembly import assemble
 from secure_sapefl.engine.simulator import Simulation
 from secure_sapefl.models.stacked import Linear, Relu, StackedModel
@@ -93,59 +93,6 @@ def assert_twins(tiny_study: Callable[..., Simulation]) -> Callable[..., None]:
         assert not any(result.rounds[-1].refusals for result in results)
 
     return check
-
-
-class FourSites:
-    """Four sites, the last with a single row, and five models going round; site g is the owner of model g."""
-
-    model = StackedModel((Linear(4, 6), Relu(), Linear(6, 3)), classes=3, widest=6)
-    sizes = (9, 5, 5, 1)
-    starts = (0, 9, 14, 19)
-
-    def __init__(self) -> None:
-        random = torch.Generator().manual_seed(11)
-        self.x = torch.randn((sum(self.sizes), 4), generator=random)
-        self.y = torch.randint(3, (sum(self.sizes),), generator=random)
-        self.theta_initial, self.theta_global, *models = self._near_each_other(7)
-        self.models = torch.stack(models)
-        self.received = torch.ones((4, 5), dtype=torch.bool)
-        self.received[range(4), range(4)] = False
-        self.received[1, 3] = False
-
-    def _near_each_other(self, count: int) -> list[Tensor]:
-        drawn = [self.model.initial(np.random.default_rng((2, i))) for i in range(count)]
-        return [drawn[0] + 0.3 * one for one in drawn]
-
-    def state(self, algorithm: Algorithm) -> dict[str, Tensor]:
-        """As at the start, but with personal models that have gone their own ways."""
-        state = algorithm.initial_state(self.theta_initial, 4)
-        if "theta_personal" in state:
-            state["theta_personal"] = self.models[:4].clone()
-        return state
-
-    def group(
-        self,
-        state: Mapping[str, Tensor],
-        sites: Sequence[int] = (0, 1, 2, 3),
-        *,
-        trainer: type[BatchedTrainer] | type[SequentialTrainer] = BatchedTrainer,
-        device: str = "cpu",
-    ) -> SiteGroup:
-        """Some of the sites, in this order; who received what stays in main memory, as on a GPU."""
-        chosen = list(sites)
-        starts, sizes = (tuple(values[c] for c in chosen) for values in (self.starts, self.sizes))
-        return SiteGroup(
-            theta_global=self.theta_global.to(device),
-            theta_initial=self.theta_initial.to(device),
-            state={name: rows[chosen].to(device) for name, rows in state.items()},
-            peers=Peers(self.models.to(device), self.received[chosen]),
-            shard=Shard(self.x.to(device), self.y.to(device), starts, sizes),
-            trainer=trainer(self.model),
-            streams=lambda purpose: [stream(7, purpose, round_index=3, site=c) for c in chosen],
-            local_epochs=2,
-            batch_size=4,
-            lr=0.1,
-        )
 
 
 @pytest.fixture
