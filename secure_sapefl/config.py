@@ -138,6 +138,14 @@ class Plan(Settings):
     dp_optimizer: Optimizer = setting("Privacy", "momentum", "With shared noise, the optimiser of the common step.")
 
 
+    @field_validator("dp_unit")
+    @classmethod
+    def _hidden_among_others(cls, unit: PrivacyUnit, info: ValidationInfo) -> PrivacyUnit:
+        if unit != "record" and info.data.get("dp_noise") == "local":
+            raise ValueError("a site's own noise hides its records one by one; give --dp-noise shared as well")
+        return unit
+
+
 class Config(Plan):
     """One simulated study. Field names are the command line's option names and the keys of `config.toml`.
 

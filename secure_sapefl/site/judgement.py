@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from secure_sapefl.privacy.adjacency import ADJACENCY
+from secure_sapefl.privacy.adjacency import adjacency
 from secure_sapefl.privacy.delta import weak_delta
 from secure_sapefl.privacy.events import Event
 from secure_sapefl.protocol.disclosure import COLLUSION
@@ -113,7 +113,7 @@ def _privacy(terms: StudyTerms, policy: Policy, rows: int, events: Sequence[Even
         yield from shared_lines(terms.shared.plan, policy)
     else:
         yield _epsilon(terms, policy, rows, study.epsilon, large_enough)
-    yield Line(topic="neighbours", says=ADJACENCY, verdict="note")
+    yield Line(topic="neighbours", says=adjacency(terms.file.dp_unit), verdict="note")
     yield Line.judged(
         "delta of this study",
         weak_delta(study.delta, [rows]) or f"{study.delta:g}, against {rows:,} declared records to train on",

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from secure_sapefl.privacy.adjacency import ADJACENCY
+from secure_sapefl.privacy.adjacency import adjacency
 from secure_sapefl.protocol.disclosure import STAYS
 from secure_sapefl.study.plain_words import exposure, leaving
 from secure_sapefl.study.shared_words import both_numbers
@@ -31,7 +31,7 @@ def facts(terms: StudyTerms) -> dict[str, str]:
         "encryption": f"CKKS for {params.max_clients} sites, values up to {params.max_abs_value:g}, exact to "
         f"2^-{params.grid_bits}, {params.security_bits} bits",
         "privacy": _privacy(terms),
-        **({} if privacy is None else {"neighbours": ADJACENCY, "declared": _declared(terms)}),
+        **({} if privacy is None else {"neighbours": adjacency(terms.file.dp_unit), "declared": _declared(terms)}),
         **({"warning": terms.weak_delta} if terms.weak_delta else {}),
     }
 
@@ -92,7 +92,7 @@ def to_json(terms: StudyTerms) -> dict[str, Any]:
         "leaves": parts,
         "warnings": [terms.weak_delta] if terms.weak_delta else [],
         "plan": list(terms.plan()),
-        "neighbours": ADJACENCY,
+        "neighbours": adjacency(terms.file.dp_unit),
     }
 
 
@@ -103,7 +103,7 @@ def data_protection_note(terms: StudyTerms) -> str:
         leaving=leaving(terms),
         stays=STAYS,
         not_protected=exposure(terms).not_protected(),
-        adjacency=ADJACENCY,
+        adjacency=adjacency(terms.file.dp_unit),
         replaced=_replaced(terms) if terms.file.privacy else "",
         both_numbers="" if terms.shared is None else both_numbers(terms.shared.plan),
     )

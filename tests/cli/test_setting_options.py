@@ -105,7 +105,7 @@ def test_every_command_takes_every_setting_that_is_not_its_own_affair() -> None:
     for command in (compare.compare, ablate.ablate, figures.figures):
         assert fields - FIXED <= parameters(command)
     assert fields - FIXED - {"scores"} <= parameters(robustness.robustness)  # the table shows weights, so they are open
-    assert fields - FIXED - {"dp_epsilon", "dp_delta"} <= parameters(budget.budget)
+    assert fields - FIXED - {"dp_epsilon", "dp_delta", "dp_noise"} <= parameters(budget.budget)  # it shows both kinds
     assert {option.name for option in setting_options(StudySettings)} <= parameters(study.new)
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from secure_sapefl.algorithms.releases import Releases
 from secure_sapefl.privacy.accounting import Composition
+from secure_sapefl.privacy.adjacency import adjacency
 from secure_sapefl.privacy.events import Budget, Event
 from secure_sapefl.privacy.ledger import Paid, Store
 from secure_sapefl.privacy.paying import PayingSite
@@ -80,6 +81,7 @@ class SharedTerms:
         worst = max(ledgers, key=lambda ledger: ledger.epsilon_shared)
         return {
             "noise": "shared",
+            "unit": adjacency(self.plan.unit),
             "epsilon_shared": worst.epsilon_shared,
             "epsilon_shared_prv": worst.tighter_epsilon_shared,
             "epsilon_shared_replace_one": worst.replace_one_epsilon_shared,

@@ -124,6 +124,7 @@ def test_more_steps_than_help_are_not_taken(config: Make) -> None:
         ({"dp_epsilon": None, "dp_delta": None}, "--dp-epsilon"),
         ({"dp_unit": "person"}, "person"),
         ({"scores": "hidden"}, "no score to hide"),
+        ({"dp_noise": "local", "dp_unit": "site"}, "--dp-noise shared"),
         ({"dp_contributors": 13}, "none could ever be opened"),
         ({"dp_colluders": 10}, "--dp-colluders"),
     ],
@@ -133,6 +134,17 @@ def test_what_makes_no_sense_is_refused_before_anything_runs(
 ) -> None:
     with pytest.raises(BadInput, match=words):
         assemble(config(**changes))
+
+
+def test_a_whole_site_as_the_unit_is_one_of_twelve(config: Make) -> None:
+    """Its update after local training is what is clipped; everybody counts once, however many records it has."""
+    result = simulate(config(rounds=3, dp_unit="site", method="fedavg-ft"))
+    told = result.privacy
+    assert told is not None
+    assert (told["shared"]["unit"], told["shared"]["units_declared"]) == ("site", 12)
+    assert 0.9 * 4 < told["epsilon_shared"] <= 4
+    assert told["unit"].startswith("Two studies are neighbours if all records of one site")
+    assert result.rounds[-1].changed
 
 
 def test_secure_noise_is_not_repeated(config: Make) -> None:
