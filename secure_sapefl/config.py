@@ -137,7 +137,6 @@ class Plan(Settings):
     )
     dp_optimizer: Optimizer = setting("Privacy", "momentum", "With shared noise, the optimiser of the common step.")
 
-
     @field_validator("dp_unit")
     @classmethod
     def _hidden_among_others(cls, unit: PrivacyUnit, info: ValidationInfo) -> PrivacyUnit:
