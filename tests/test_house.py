@@ -12,12 +12,6 @@ import pytest
 ROOT = Path(__file__).parents[1]
 MOST_MODULES = 25  # in a folder; commands have a module each, so that `cli` may have more
 MOST_REPEATED = 0.5  # percent
-NOT_MIRRORED: tuple[str, ...] = (  # rooms whose tests do not stand under their modules' names yet
-    "secure_sapefl/coordinator",
-    "secure_sapefl/site",
-    "secure_sapefl/study",
-    "secure_sapefl/transport",
-)
 OWN = {"self", "cls", "other"}  # `other` of the same class
 NOT_PRIVATE = {"_exit", "_replace", "_asdict", "_fields"}  # public names of Python's own that begin so
 
@@ -47,13 +41,9 @@ def test_next_to_nothing_is_said_twice(measured: Any) -> None:
 
 
 def test_every_module_has_a_test_of_its_name(measured: Any) -> None:
-    missing = [module for module in measured.without_a_test if not module.startswith(NOT_MIRRORED)]
-    assert missing == [], "tests/ROOM/test_NAME.py for each; what a package exports is tried in test_package.py"
-
-
-def test_rooms_that_are_mirrored_are_not_excused(measured: Any) -> None:
-    excused = {room for room in NOT_MIRRORED if any(module.startswith(room) for module in measured.without_a_test)}
-    assert excused == set(NOT_MIRRORED)
+    assert measured.without_a_test == [], (
+        "tests/ROOM/test_NAME.py for each; what a package exports is tried in test_package.py"
+    )
 
 
 def private_reaches(source: str, tested: str = "") -> Iterator[int]:

@@ -80,7 +80,10 @@ class StudySite:
         self, state: SiteState, invitation: Invitation
     ) -> tuple[RoundUpload | None, dict[str, Tensor], tuple[Refusal, ...]]:
         """The site's round: what would leave, what it keeps, and whose model (perhaps its own) was no good."""
-        self.sites.state = self.late_start(state) if self._came_late(state, invitation) else dict(state.own)
+        own = {
+            name: tensor.clone() for name, tensor in state.own.items()
+        }  # a round that comes to nothing moves nothing
+        self.sites.state = self.late_start(state) if self._came_late(state, invitation) else own
         group, refusals = self._group(state, invitation)
         withheld = self._withheld_score(group.peers)
         result = self._run(group if self.privacy is None else self.privacy.protect(group, [0]))

@@ -36,9 +36,9 @@ _HELD: Final[dict[str, Callable[[SitePublicKeys], object]]] = {
 
 def require_distinct(parties: Sequence[SitePublicKeys]) -> None:
     """Every name and key once: whoever held two places would count twice, and could hide in a cohort of one."""
-    for what, of in _HELD.items():
+    for what, held in _HELD.items():
         for one, other in combinations(parties, 2):
-            if of(one) == of(other):
+            if held(one) == held(other):
                 raise StudyRejected(
                     f"{one.name!r} and {other.name!r} have the same {what}; coordinator and sites each need their own."
                 )

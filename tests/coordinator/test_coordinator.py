@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from secure_sapefl.coordinator.state import ServerState, is_held, read_status
-from secure_sapefl.errors import BadInput, Busy
+from secure_sapefl.coordinator.state import read_status
 from secure_sapefl.transport.wire import ToServer, read_to_site, write_to_server
 
 World = Callable[..., Any]
@@ -16,42 +15,6 @@ World = Callable[..., Any]
 
 def models(deployed: Any) -> dict[str, Any]:
     return {name: agent.state.theta_global.numpy() for name, agent in deployed.agents.items()}
-
-
-def test_a_round_ends_at_its_deadline_with_whoever_came(world: World) -> None:
-    deployed = world(rounds=1)
-    deployed.start_all()
-    deployed.run("west", until=lambda server: server.round_index == 1)
-    outcome = deployed.state.outcome(0)
-    assert {name for name, _ in outcome.weights} == {"north", "east", "south"}
-    assert [(r.site, "deadline" in r.reason) for r in outcome.refusals] == [("west", True)]
-
-
-def test_with_too_few_the_round_stays_open_and_costs_nobody_a_second_release(world: World) -> None:
-    deployed = world(rounds=1, min_cohort=4)
-    deployed.start_all()
-    for _ in range(3):
-        for node, name in enumerate(deployed.file.sites[:3]):
-            deployed.post(name, node)
-    deployed.clock.now += 10_000
-    deployed.server.rounds.advance()
-    assert deployed.server.round_index == 0
-    assert deployed.server.status()["waiting_for"] == ["west"]
-    deployed.run()
-    assert {name for name, _ in deployed.state.outcome(0).weights} == set(deployed.file.sites)
-    assert all(len(ledger.events("sent")) == 1 for ledger in deployed.ledgers.values())
-
-
-def test_if_too_few_send_although_all_answered_there_is_no_sum(world: World) -> None:
-    deployed = world(rounds=1, min_cohort=3, privacy={"epsilon": 8.0, "delta": 1e-4})
-    deployed.start_all()
-    for name in ("north", "east"):
-        deployed.start_agent(name, max_epsilon_lifetime=0.01)
-    deployed.run()
-    outcome = deployed.state.outcome(0)
-    assert outcome.aggregate is None
-    assert "2 sites sent an update" in outcome.refusals[-1].reason
-    assert not deployed.state.models.rounds  # nobody's model is relayed from a round that was not held
 
 
 def test_a_late_site_is_given_every_outcome_and_stands_where_the_others_stand(world: World) -> None:
@@ -169,19 +132,6 @@ def test_the_study_ends_for_the_server_although_a_site_never_comes_back(world: W
     assert deployed.agents["north"].over
 
 
-def test_state_belongs_to_one_study_and_one_process(world: World) -> None:
-    deployed = world()
-    deployed.start_all()
-    deployed.run(until=lambda server: server.round_index == 1)
-    with pytest.raises(Busy, match="held by process"):
-        ServerState(deployed.folder / "server", deployed.file.digest)
-    assert is_held(deployed.folder / "server")
-    deployed.state.__exit__()
-    assert not is_held(deployed.folder / "server")
-    with pytest.raises(BadInput, match="changed study"):
-        ServerState(deployed.folder / "server", "f" * 64)
-
-
 def test_status_shows_who_is_in_and_nothing_that_depends_on_records(world: World) -> None:
     deployed = world(rounds=1)
     deployed.start_all()
@@ -206,14 +156,6 @@ def test_how_rounds_went_is_remembered_by_a_restarted_server(world: World) -> No
     deployed.run()
     assert [one["sent"] for one in deployed.server.status()["history"]] == [3, 4]
     assert deployed.server.status()["history"][1]["left_out"] == []
-
-
-def test_old_models_are_removed_and_the_current_ones_kept(world: World) -> None:
-    deployed = world(rounds=3)
-    deployed.start_all()
-    deployed.run()
-    kept = sorted(p.parent.name for p in (deployed.folder / "server" / "rounds").glob("*/*") if p.name != "outcome")
-    assert kept == ["00002"] * 4
 
 
 def test_a_moved_clock_changes_nothing_because_nobody_asks_it(world: World, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -120,34 +120,6 @@ def test_the_signature_must_be_one(study: StudyFile, coordinator: SiteIdentity) 
             parse_study({**values, "signature": bad}, "file")
 
 
-def renamed(identity: SiteIdentity, name: bytes) -> str:
-    return SiteIdentity.from_secret(identity.export_secret()[: 5 + 64] + name).public.to_text()
-
-
-def with_foreign_sealing(identity: SiteIdentity, other: SiteIdentity, name: bytes) -> str:
-    secret = b"SPID\x01" + identity.export_secret()[5:37] + other.export_secret()[37:69] + name
-    return SiteIdentity.from_secret(secret).public.to_text()
-
-
-def test_every_name_and_key_of_a_roster_is_there_once(
-    make_study: MakeStudy, identities: list[SiteIdentity], coordinator: SiteIdentity
-) -> None:
-    a, b, _ = identities
-    ours = a.public.to_text()
-    fresh = SiteIdentity.generate("z")
-    for other, what in [
-        (ours, "name"),
-        (SiteIdentity.generate("A").public.to_text(), "name"),
-        (renamed(a, b"again"), "signing key"),
-        (with_foreign_sealing(fresh, a, b"again"), "sealing key"),
-    ]:
-        with pytest.raises(BadInput, match=f"have the same {what}"):
-            make_study(roster=[ours, b.public.to_text(), other])
-    for twin in (coordinator.public.to_text(), renamed(coordinator, b"d")):
-        with pytest.raises(BadInput, match="'coordinator' and"):
-            make_study(roster=[ours, twin])
-
-
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [

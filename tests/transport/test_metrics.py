@@ -1,8 +1,5 @@
 """What a site or server tells the outside: progress, never a score, a key or a record."""
 
-import json
-import logging
-from pathlib import Path
 from urllib.error import HTTPError, URLError
 from urllib.request import urlopen
 
@@ -10,7 +7,6 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from secure_sapefl.errors import BadInput
-from secure_sapefl.transport.logs import log_to, log_to_terminal
 from secure_sapefl.transport.metrics import metrics_on, server_metrics, site_metrics
 
 SITE = {
@@ -72,20 +68,3 @@ def test_before_there_is_a_status_metrics_say_so() -> None:
 
     with metrics_on(0, nothing_yet, site_metrics) as port, pytest.raises(HTTPError, match="503"):
         urlopen(f"http://127.0.0.1:{port}/metrics")
-
-
-def test_logs_are_json_lines_that_name_round_and_site(tmp_path: Path) -> None:
-    log = logging.getLogger("secure_sapefl.test")
-    with log_to(tmp_path / "log"):
-        log.info("answered", extra={"site": "north", "round": 2, "score": 0.7})
-    log.info("nobody listens any more")
-    (line,) = (tmp_path / "log").read_text().splitlines()
-    entry = json.loads(line)
-    assert (entry["event"], entry["site"], entry["round"], entry["level"]) == ("answered", "north", 2, "info")
-    assert "score" not in entry
-
-
-def test_people_get_sentences(capsys: pytest.CaptureFixture[str]) -> None:
-    with log_to_terminal(json_lines=False):
-        logging.getLogger("secure_sapefl.test").warning("a message was refused", extra={"site": "north"})
-    assert "a message was refused (site=north)" in capsys.readouterr().err

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from secure_sapefl.errors import BadInput
-from secure_sapefl.transport import one_run, superlink
+from secure_sapefl.transport import superlink
 from secure_sapefl.transport.flower import Child, Tls, environment
 from secure_sapefl.transport.relay import RelayFolder, RelayUser
 from secure_sapefl.transport.superlink import SuperLink, listening
@@ -86,27 +86,6 @@ def test_another_user_gets_flowers_files_and_no_more(tmp_path: Path) -> None:
         gate = link.gate(listener, None)
     assert gate.user is None
     assert gate.command[gate.command.index("--user") + 1] == str(user.uid)
-
-
-class Tasks:
-    """A SuperLink's list of tasks, by run."""
-
-    def __init__(self, *runs: int) -> None:
-        self.runs = list(runs)
-
-    def AcquireTask(self, _: object) -> object:
-        from flwr.proto.runtime_pb2 import AcquireTaskResponse
-        from flwr.proto.task_pb2 import Task
-
-        run = self.runs.pop(0) if self.runs else None
-        return AcquireTaskResponse() if run is None else AcquireTaskResponse(task=Task(run_id=run), token=f"of {run}")
-
-
-def test_only_the_run_that_was_asked_for_is_executed() -> None:
-    tasks = Tasks(5, 6, 77, 8)
-    assert one_run.token_of(tasks, 77) == "of 77"
-    assert tasks.runs == [8]
-    assert one_run.token_of(Tasks(5, 6), 77, seconds=0.1) is None
 
 
 def test_an_address_that_is_taken_or_is_none_is_a_sentence() -> None:

@@ -1,26 +1,25 @@
-"""A site trains where its owner says, or where it can."""
+"""`site start`: where a site trains, and what it tells about itself; tests/processes has its processes."""
 
+import json
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 import torch
 from typer.testing import CliRunner
 
-from sapefl_crypto import CohortKey, SiteIdentity
+from sapefl_crypto import FrameRejected, SiteIdentity
 from secure_sapefl.cli.app import app
 from secure_sapefl.engine import sites as engine_sites
 from secure_sapefl.errors import BadInput
-from secure_sapefl.protocol.messages import Invitation
 from secure_sapefl.site import runner
 from secure_sapefl.site.consent import approve
-from secure_sapefl.site.data import load_site
 from secure_sapefl.site.home import SiteHome
-from secure_sapefl.site.ledger.files import LedgerFiles
-from secure_sapefl.site.study_site import StudySite
+from secure_sapefl.site.ledger.files import LedgerFiles, SiteLedger
+from secure_sapefl.site.ledger.lines import SiteEvent
 from secure_sapefl.study.file import StudyFile
-from secure_sapefl.study.terms import StudyTerms
 
 
 def start(study: Path, home: SiteHome, device: str) -> None:
@@ -81,15 +80,29 @@ def test_rows_are_put_where_the_owner_said(
         start(write_study(study), home, asked)
 
 
-def test_the_global_model_visits_the_device_and_is_kept_in_main_memory(
-    make_study: Callable[..., StudyFile], home: SiteHome
+def test_what_a_site_tells_about_itself(world: Callable[..., Any], tmp_path: Path) -> None:
+    deployed = world(rounds=1)
+    deployed.start_all()
+    agent = deployed.agents["north"]
+    running = runner.RunningSite(deployed.file, agent, SimpleNamespace(restarts=2), tmp_path / "status.json", "cpu")
+    assert running.status()["last_letter"] is None
+    running.answer(deployed.server.next_message(0))
+    with pytest.raises(FrameRejected):
+        running.answer((b"noise",))
+    running.publish(running=False)
+    told = json.loads((tmp_path / "status.json").read_bytes())
+    assert (told["site"], told["rounds"], told["letters"], told["refused_letters"]) == ("north", 1, 1, 1)
+    assert (told["pid"], told["relay_restarts"], told["halted"], told["over"]) == (None, 2, None, False)
+    assert running.status()["pid"] is not None
+
+
+def test_rounds_of_which_something_left_are_those_the_ledger_names(
+    home: SiteHome, study: StudyFile, identities: list[SiteIdentity]
 ) -> None:
-    study = make_study(method="fedavg")
-    params = StudyTerms.from_file(study).params
-    rows = load_site(home.data_path, study, "a")
-    site = StudySite(StudyTerms.from_file(study), rows, CohortKey.generate(params), home.policy(), None)
-    state = site.first_state()
-    site.device = torch.device("meta")  # a place that is not main memory and that every machine has
-    invitation = Invitation(site="a", round_index=0, peers=(), models=())
-    group, _ = site._group(state, invitation)  # what comes after it needs a card
-    assert (group.theta_global.device.type, state.theta_global.device.type) == ("meta", "cpu")
+    with SiteLedger(home.ledger_path, identities[0]) as ledger:
+        for index in (0, 2):
+            ledger.append(SiteEvent(kind="sent", study=study.digest, round_index=index))
+        ledger.append(SiteEvent(kind="sent", study="0" * 64, round_index=1))
+        ledger.append(SiteEvent(kind="refused", study=study.digest, round_index=3))
+    assert runner._rounds_sent(home, study) == {0, 2}
+    assert not runner._was_over(home, study)

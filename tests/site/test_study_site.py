@@ -1,0 +1,75 @@
+"""One site's half of a deployed study, around a group of one: nothing is sent or written down here."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from sapefl_crypto import CohortKey
+from secure_sapefl.protocol.messages import Invitation
+from secure_sapefl.site.data import load_site
+from secure_sapefl.site.home import SiteHome
+from secure_sapefl.site.study_site import StudySite
+from secure_sapefl.study.file import StudyFile
+from secure_sapefl.study.terms import StudyTerms
+
+
+def test_the_global_model_visits_the_device_and_is_kept_in_main_memory(
+    make_study: Callable[..., StudyFile], home: SiteHome
+) -> None:
+    study = make_study(method="fedavg")
+    params = StudyTerms.from_file(study).params
+    rows = load_site(home.data_path, study, "a")
+    site = StudySite(StudyTerms.from_file(study), rows, CohortKey.generate(params), home.policy(), None)
+    state = site.first_state()
+    site.device = torch.device("meta")  # a place that is not main memory and that every machine has
+    invitation = Invitation(site="a", round_index=0, peers=(), models=())
+    group, _ = site._group(state, invitation)  # what comes after it needs a card
+    assert (group.theta_global.device.type, state.theta_global.device.type) == ("meta", "cpu")
+
+
+@pytest.fixture
+def site(world: Callable[..., Any]) -> StudySite:
+    deployed = world(rounds=2)
+    return StudySite(deployed.terms, deployed.rows["north"], deployed.key, deployed.policy, None)
+
+
+def test_every_site_begins_at_weights_that_follow_from_the_seed(world: Callable[..., Any]) -> None:
+    deployed = world()
+    first, second = (
+        StudySite(deployed.terms, deployed.rows[name], deployed.key, deployed.policy, None).first_state()
+        for name in ("north", "east")
+    )
+    assert (first.absorbed, first.answered, first.untrained) == (-1, -1, True)
+    torch.testing.assert_close(first.theta_global, second.theta_global, rtol=0, atol=0)
+
+
+def test_without_a_file_a_site_is_at_the_beginning_and_with_one_where_it_was(site: StudySite, tmp_path: Path) -> None:
+    path = tmp_path / "state.npz"
+    assert site.load_state(path).absorbed == -1
+    replace(site.first_state(), absorbed=1).save(path)
+    assert site.load_state(path).absorbed == 1
+
+
+def test_taking_part_moves_the_sites_own_model_and_nothing_it_was_given(site: StudySite) -> None:
+    state = site.first_state()
+    before = {name: tensor.clone() for name, tensor in state.own.items()}
+    upload, own, refusals = site.take_part(state, Invitation(site="north", round_index=0, peers=(), models=()))
+    assert upload is not None
+    assert upload.update is not None
+    assert any(not torch.equal(own[name], before[name]) for name in own)
+    for name, tensor in before.items():
+        torch.testing.assert_close(state.own[name], tensor, rtol=0, atol=0)
+    assert [refusal.site for refusal in refusals] == ["north"]  # no peers: the score stays here
+    assert upload.similarity_score == 0.0
+
+
+def test_a_late_site_starts_at_the_global_model_of_the_day(site: StudySite) -> None:
+    state = site.first_state()
+    moved = replace(state, theta_global=state.theta_global + 1)
+    for tensor in site.late_start(moved).values():
+        np.testing.assert_array_equal(tensor[0], moved.theta_global[: tensor[0].numel()])
