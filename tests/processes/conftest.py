@@ -269,7 +269,7 @@ def deploy(tmp_path: Path) -> Iterator[Deploy]:
             "rounds": 2,
             "local_epochs": 1,
             "largest_site": 1000,
-            "round_deadline": 120.0,
+            "round_deadline": 3600.0,  # whoever is left out of a round on a busy machine changes what a test compares
             "protection": {"max_clients": len(files)},
             "data": table_schema(),
         }
