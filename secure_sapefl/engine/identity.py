@@ -1,18 +1,21 @@
-"""What a run was begun with and has to go on with: the package's version, the rows, who holds which, and code and
-weights of the user's own."""
+"""What a run was begun with and has to go on with: the package's version, its settings, the rows, who holds which, and
+code and weights of the user's own."""
 
 import json
 from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from secure_sapefl import __version__
+from secure_sapefl.config import Config
 from secure_sapefl.data import Federation
 from secure_sapefl.data.fingerprint import fingerprint
 from secure_sapefl.errors import BadInput
 
 _SOURCES: Final = ("model", "init", "method", "task")
+_MAY_CHANGE: Final = frozenset({"dataset", "data_dir", "device", "engine", "group_size", "threads", "workers"})
+"""Where the data lies, which digests hold to what it was; and who computes, which no number depends on."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,11 +24,16 @@ class Identity:
     data: str
     partition: str
     sources: Mapping[str, str] = field(default_factory=dict)  # digests by what they are of
+    settings: Mapping[str, Any] = field(default_factory=dict)
 
     @classmethod
-    def from_federation(cls, federation: Federation, sources: Mapping[str, str] | None = None) -> "Identity":
+    def from_federation(
+        cls, federation: Federation, config: Config, sources: Mapping[str, str] | None = None
+    ) -> "Identity":
         data, partition = fingerprint(federation)
-        return cls(version=__version__, data=data, partition=partition, sources=dict(sources or {}))
+        return cls(
+            version=__version__, data=data, partition=partition, sources=dict(sources or {}), settings=_settings(config)
+        )
 
     @classmethod
     def read(cls, path: Path, run: Path) -> "Identity":
@@ -49,6 +57,17 @@ class Identity:
                 f"{run}: the version differs. It was begun with secure-sapefl {self.version}, this is {__version__}. "
                 f"Go on with {self.version}. {_ANEW}"
             )
+
+    def check_settings(self, run: Path, config: Config) -> None:
+        """A budget, say, that was changed between two rounds would be told of rounds that had another."""
+        now = _settings(config)
+        for key in sorted({*self.settings, *now}):
+            before, after = self.settings.get(key), now.get(key)
+            if before != after:
+                raise BadInput(
+                    f"{run}: the setting {key} differs. It was begun with {before!r}, config.toml says {after!r}. Put "
+                    f"config.toml back as it was. {_ANEW}"
+                )
 
     def fits(self, federation: Federation) -> bool:
         """Whether these are the rows, and the sites that hold them."""
@@ -76,6 +95,14 @@ class Identity:
                     f"{run}: the {what} differs. Its file is not the one it was begun with. Put that back; from "
                     f"Python, pass the same function. {_ANEW}"
                 )
+
+
+def _settings(config: Config) -> dict[str, Any]:
+    """As JSON gives them back. Ledgers may move, and are held to their heads; a run that has some keeps some."""
+    values = json.loads(config.model_dump_json(exclude_none=True))
+    if "dp_ledgers" in values:
+        values["dp_ledgers"] = "a folder"
+    return {key: value for key, value in values.items() if key not in _MAY_CHANGE}
 
 
 _ANEW = "Or start it anew with another --out."

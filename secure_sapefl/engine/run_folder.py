@@ -2,7 +2,7 @@
 
 lock           held by the process that runs it
 config.toml    complete; `--config` with it gives the same run
-identity.json  digests of the rows and of their division, and the version: a run goes on with what it was begun with
+identity.json  digests of the rows and of their division, settings and version: a run goes on with what it began with
 rounds.jsonl   a line a round, flushed as it happens
 checkpoint/    what is needed to go on after the last whole round
 models.safetensors, summary.json   at the end: every site's model as it was scored, and the numbers

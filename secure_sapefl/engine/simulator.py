@@ -71,7 +71,7 @@ def simulate(
     simulation = Simulation(assemble(config, federation, model))
     if out is None:
         return simulation.run(observers=observers)
-    identity = Identity.from_federation(federation, simulation.assembly.blueprint.sources)
+    identity = Identity.from_federation(federation, simulation.config, simulation.assembly.blueprint.sources)
     with RunFolder.create(out, simulation.config, identity) as folder:
         return simulation.run(folder, observers)
 
@@ -91,9 +91,9 @@ def resume(
     """
     observers = (*observers, *_deprecated(on_round))
     with RunFolder.reopen(out) as folder:
-        config = config_of(out)
+        config, identity = config_of(out), identity_of(out)
+        identity.check_settings(out, config)
         federation = federation or federation_of(config)
-        identity = identity_of(out)
         identity.check_rows(out, federation)
         assembly = assemble(config, federation, model)
         identity.check_sources(out, assembly.blueprint.sources)

@@ -102,6 +102,45 @@ def test_the_same_rows_at_other_sites_are_another_run(tiny: Tiny, tmp_path: Path
         resume(out, federation=moved(own))
 
 
+@pytest.mark.parametrize(
+    ("begun", "changed", "key"),
+    [
+        ("dp_epsilon = 50.0", "dp_epsilon = 1.0", "dp_epsilon"),
+        ("dp_epsilon = 50.0\ndp_delta = 1e-05\n", "", "dp_delta"),
+        ("dp_clip = 1.0", "dp_clip = 9.0", "dp_clip"),
+        ("lr = 0.05", "lr = 0.5", "lr"),
+    ],
+)
+def test_a_setting_that_was_changed_ends_the_run_by_name(
+    tiny: Tiny, tmp_path: Path, begun: str, changed: str, key: str
+) -> None:
+    """Rounds with little noise would be told as rounds with much."""
+    out = tmp_path / "run"
+    with pytest.raises(Stopped):
+        simulate(tiny(method="fedavg", dp_epsilon=50.0, dp_delta=1e-5, lr=0.05), out, observers=[stop])
+    text = (out / "config.toml").read_text()
+    assert begun in text
+    (out / "config.toml").write_text(text.replace(begun, changed))
+    with pytest.raises(BadInput, match=f"the setting {key} differs"):
+        resume(out)
+    (out / "config.toml").write_text(text.replace('device = "auto"', 'device = "cpu"'))
+    resume(out)
+
+
+def test_a_run_with_ledgers_does_not_go_on_without(tiny: Tiny, tmp_path: Path) -> None:
+    """What it spends from then on would be on no record that another run looks at."""
+    out, ledgers = tmp_path / "run", tmp_path / "ledgers"
+    with pytest.raises(Stopped):
+        simulate(tiny(method="fedavg", dp_epsilon=50.0, dp_delta=1e-5, dp_ledgers=ledgers), out, observers=[stop])
+    text = (out / "config.toml").read_text()
+    (out / "config.toml").write_text(text.replace(f'dp_ledgers = "{ledgers}"\n', ""))
+    with pytest.raises(BadInput, match="the setting dp_ledgers differs"):
+        resume(out)
+    ledgers.rename(tmp_path / "moved")
+    (out / "config.toml").write_text(text.replace(str(ledgers), str(tmp_path / "moved")))
+    resume(out)
+
+
 def test_another_version_does_not_go_on(tiny: Tiny, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     out = tmp_path / "run"
     with pytest.raises(Stopped):
