@@ -32,6 +32,7 @@ PrivacyUnit = Literal["record", "person", "site"]
 Optimizer = Literal["momentum", "adam"]
 LocalOptimizer = Literal["sgd", "adam", "adamw"]
 ScheduleName = Literal["constant", "linear", "cosine"]
+KeyChoice = Literal["shared", "joint"]
 Panel = Literal["Data", "Federation", "Training", "Privacy", "Protection", "Running"]
 """The parts of `--help` and of the table of settings, in their order."""
 
@@ -136,6 +137,12 @@ class Plan(Settings):
         "Privacy", None, "With shared noise, the learning rate of the common step; by default calibrated.", gt=0
     )
     dp_optimizer: Optimizer = setting("Privacy", "momentum", "With shared noise, the optimiser of the common step.")
+    keys: KeyChoice = setting(
+        "Protection", "shared", "shared: one key for all sites. joint: a site's own each round; only sums are opened."
+    )
+    colluders: int = setting(
+        "Protection", 1, "With joint keys: sites that may work with the server and still read nobody's update.", ge=1
+    )
 
     @field_validator("dp_unit")
     @classmethod

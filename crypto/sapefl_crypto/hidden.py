@@ -10,14 +10,14 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from sapefl_crypto.parameters import Parameters
+from sapefl_crypto.exact_plan import ExactPlan
 
 _SMALLEST_MEAN_SHARE: Final = 2.0**-14
 
 Numbers = npt.NDArray[np.float64]
 
 
-def weighed(values: Numbers, share: float, params: Parameters) -> Numbers:
+def weighed(values: Numbers, share: float, params: ExactPlan) -> Numbers:
     """The numbers of a frame: the vector times its share, and behind it the share and its square."""
     return params.on_grid(np.concatenate((share * values, np.array([share, share**2]) * params.max_abs_value)))
 
@@ -28,7 +28,7 @@ class HiddenMean:
     effective: float  # how many equal sites would mix as well: (Σ a)² / Σ a²
 
 
-def hidden_mean(sums: Numbers, senders: int, params: Parameters) -> HiddenMean | None:
+def hidden_mean(sums: Numbers, senders: int, params: ExactPlan) -> HiddenMean | None:
     """From the sums of `weighed` numbers; None where all shares together are next to nothing."""
     share, square = sums[-2:] / (params.max_abs_value * senders)
     if share < _SMALLEST_MEAN_SHARE:

@@ -10,13 +10,14 @@ import numpy as np
 import numpy.typing as npt
 
 from sapefl_crypto.errors import ValueRejected
+from sapefl_crypto.exact_plan import ExactPlan
 from sapefl_crypto.parameters import Parameters
 from sapefl_crypto.seal import Coefficients, Slots
 
 Chunks = npt.NDArray[np.float64]
 
 
-def checked(vector: npt.ArrayLike, params: Parameters) -> npt.NDArray[np.float64]:
+def checked(vector: npt.ArrayLike, params: ExactPlan) -> npt.NDArray[np.float64]:
     """The vector on the plan's grid, as float64."""
     return params.on_grid(bounded(vector, params.max_abs_value).astype(np.float64))
 

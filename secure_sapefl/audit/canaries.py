@@ -27,7 +27,7 @@ from secure_sapefl.data import ClientData, Federation, Rows
 from secure_sapefl.engine.result import Result
 from secure_sapefl.metrics import Floats
 from secure_sapefl.models.base import Model
-from secure_sapefl.protocol.codec import Codec
+from secure_sapefl.protocol.codec import SiteCodec
 from secure_sapefl.protocol.messages import SiteId
 
 _LARGEST_SHARE: Final = 0.1  # of a site's rows that are canaries
@@ -100,7 +100,7 @@ class Auditor:
     """Hears everything, and adds up over the rounds how much of each canary there is in a site's steps."""
 
     def __init__(
-        self, terms: PublicTerms, codec: Codec, planted: dict[SiteId, SiteCanaries], known: dict[SiteId, Rows]
+        self, terms: PublicTerms, codec: SiteCodec, planted: dict[SiteId, SiteCanaries], known: dict[SiteId, Rows]
     ) -> None:
         self._model, self._start = terms.model, terms.theta_initial[: terms.model.parameters]
         self._party = AtServer("auditor", terms, codec)

@@ -14,7 +14,7 @@ from torch.nn import functional as F
 
 from sapefl_crypto.errors import CryptoError
 from secure_sapefl.audit.recording import PublicTerms, RoundMessages
-from secure_sapefl.protocol.codec import Codec, Vector
+from secure_sapefl.protocol.codec import SiteCodec, Vector
 from secure_sapefl.protocol.messages import RoundOutcome, RoundUpload, SealedModel, SiteId
 from secure_sapefl.protocol.site import absorb
 
@@ -31,7 +31,7 @@ class Update:
 class Party(ABC):
     """What somebody with this codec makes of what it is handed."""
 
-    def __init__(self, name: str, terms: PublicTerms, codec: Codec, site: SiteId | None = None) -> None:
+    def __init__(self, name: str, terms: PublicTerms, codec: SiteCodec, site: SiteId | None = None) -> None:
         self.name, self.site, self._terms, self._codec = name, site, terms, codec
         self._theta: Tensor | None = terms.theta_initial
         self.updates: dict[SiteId, Update] = {}

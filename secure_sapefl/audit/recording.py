@@ -13,7 +13,7 @@ from typing import Any, Protocol
 
 from torch import Tensor
 
-from sapefl_crypto import Parameters
+from sapefl_crypto.exact_plan import ExactPlan
 from secure_sapefl.algorithms.base import Algorithm
 from secure_sapefl.config import Config
 from secure_sapefl.data import Federation
@@ -22,7 +22,7 @@ from secure_sapefl.engine.events import MessageSent, RoundBegun, RoundClosed, Ru
 from secure_sapefl.engine.result import Result
 from secure_sapefl.engine.simulator import Simulation
 from secure_sapefl.models.base import Model
-from secure_sapefl.protocol.codec import Codec
+from secure_sapefl.protocol.codec import SiteCodec
 from secure_sapefl.protocol.messages import Invitation, RoundOutcome, RoundUpload
 from secure_sapefl.protocol.server import AdderFactory
 from secure_sapefl.protocol.study import Study
@@ -47,7 +47,7 @@ class PublicTerms:
     """What everybody knows: the study, its model, its seed and so where everybody started."""
 
     study: Study
-    params: Parameters
+    params: ExactPlan
     model: Model
     algorithm: Algorithm
     options: Any
@@ -118,7 +118,7 @@ class RecordedRun:
         self.terms = PublicTerms.from_simulation(self._simulation)
 
     @property
-    def key_holder(self) -> Codec:
+    def key_holder(self) -> SiteCodec:
         """What a site can do."""
         return self._simulation.protection.codec()
 

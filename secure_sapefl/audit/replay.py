@@ -11,7 +11,7 @@ from secure_sapefl.config import Config
 from secure_sapefl.data import Federation
 from secure_sapefl.engine.result import Result
 from secure_sapefl.errors import BadInput
-from secure_sapefl.protocol.codec import Codec
+from secure_sapefl.protocol.codec import SiteCodec
 from secure_sapefl.protocol.encrypted import CkksCodec
 from secure_sapefl.protocol.messages import SiteId
 from secure_sapefl.protocol.plaintext import PlaintextCodec
@@ -37,7 +37,7 @@ def replay(config: Config, federation: Federation) -> Replay:
             "these attacks need answers. Audit a run of another method."
         )
     key = key_within_reach(recorded.server)
-    keyless: Codec = PlaintextCodec(terms.params) if key is None else CkksCodec(key)
+    keyless: SiteCodec = PlaintextCodec(terms.params) if key is None else CkksCodec(key)
     parties = (
         AtServer("server", terms, keyless),
         AtSite("peer", terms, recorded.key_holder, site),

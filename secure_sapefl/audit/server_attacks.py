@@ -10,12 +10,12 @@ from dataclasses import replace
 from types import BuiltinFunctionType, CodeType, FunctionType, ModuleType
 from typing import Final
 
-from sapefl_crypto import Aggregate, CohortKey
+from sapefl_crypto import Aggregate, CohortKey, Parameters
 from sapefl_crypto.aggregator import RunningSum
 from sapefl_crypto.errors import CryptoError
 from sapefl_crypto.frames import parse_frame
 from secure_sapefl.audit.recording import PublicTerms, RoundMessages
-from secure_sapefl.protocol.codec import Codec
+from secure_sapefl.protocol.codec import SiteCodec
 
 _OPAQUE: Final = (type, ModuleType, CodeType)
 
@@ -45,7 +45,7 @@ def key_within_reach(server: object) -> CohortKey | None:
 class Forger:
     """Tries every forgery on the first round that has something to forge; ``accepted`` says which ones passed."""
 
-    def __init__(self, terms: PublicTerms, codec: Codec) -> None:
+    def __init__(self, terms: PublicTerms, codec: SiteCodec) -> None:
         self._terms, self._codec = terms, codec
         self._last: RoundMessages | None = None
         self.accepted: dict[str, bool] = {}
@@ -68,10 +68,12 @@ class Forger:
 
     def _instead(self, now: RoundMessages, weights: dict[str, int]) -> bytes:
         """A true sum of something else, under the honest sum's claim."""
-        honest, other = Aggregate.from_bytes(now.outcome.aggregate or b""), RunningSum(self._terms.params)
+        params = self._terms.params
+        assert isinstance(params, Parameters), "a study with shared keys"
+        honest, other = Aggregate.from_bytes(now.outcome.aggregate or b""), RunningSum(params)
         for upload in now.uploads:
             if upload.update is not None and upload.site in weights:
-                frame = parse_frame(upload.update, self._terms.params, honest.occasion)
+                frame = parse_frame(upload.update, params, honest.occasion)
                 other.fold(frame.payload, weights[upload.site])
         return replace(honest, payload=other.payload()).to_bytes()
 

@@ -91,7 +91,7 @@ def show(
 
     `secure-sapefl study show study.toml --for data-officer > note.md`
     """
-    from secure_sapefl.protocol.disclosure import STAYS
+    from secure_sapefl.protocol.disclosure import stays
     from secure_sapefl.study.file import read_study
     from secure_sapefl.study.plain_words import exposure, leaving
     from secure_sapefl.study.sheet import data_protection_note, facts, to_json
@@ -107,7 +107,8 @@ def show(
         print_table("Sites", ("site", "key fingerprint"), [(k.name, k.fingerprint) for k in terms.file.sites_keys])
         columns = ("what leaves a site", "the server", "the other sites", "privacy")
         print_table("Who sees what", columns, [(p.what, p.server, p.sites, p.privacy) for p in leaving(terms)])
-        print_rows("Also", [("stays", " ".join(STAYS)), ("not protected", " ".join(exposure(terms).not_protected()))])
+        kept = " ".join(stays(terms.file.keys))
+        print_rows("Also", [("stays", kept), ("not protected", " ".join(exposure(terms).not_protected()))])
 
 
 @app.command()

@@ -17,7 +17,7 @@ def show_summary(summary: dict[str, Any], folder: Path) -> None:
 
 
 def _rows(summary: dict[str, Any]) -> list[tuple[str, str]]:
-    from secure_sapefl.protocol.disclosure import PROTECTION, SILENT  # imports torch, as the run has
+    from secure_sapefl.protocol.disclosure import SILENT, protection_words  # imports torch, as the run has
 
     sizes, seconds = summary["bytes"], summary["seconds"]
     updates = sizes["update_bytes_per_parameter"]
@@ -26,7 +26,12 @@ def _rows(summary: dict[str, Any]) -> list[tuple[str, str]]:
         ("data", f"{summary['source']}, {summary['partition']} partition"),
         ("preparation", summary["preparation"] or _NOT_SAID),
         ("sites, rounds, seed", f"{summary['clients']}, {summary['rounds']}, {summary['seed']}"),
-        ("protection", PROTECTION[summary["protection"]] if sizes["up_per_client_round"] else SILENT),
+        (
+            "protection",
+            protection_words(summary["protection"], summary.get("keys", "shared"))
+            if sizes["up_per_client_round"]
+            else SILENT,
+        ),
         ("accuracy, own models", _spread(summary["accuracy"])),
         ("AUC, own models", f"{_spread(summary['auc'])}, defined at {summary['auc']['defined']} sites"),
         ("accuracy, global model", _spread(summary["global_accuracy"]) if updates else _NO_GLOBAL_MODEL),

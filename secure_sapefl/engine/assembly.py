@@ -55,8 +55,8 @@ class Assembly:
 
     def protection(self) -> Protection:
         """With a key of its own, made now."""
-        config, cohort = self.blueprint.config, self.blueprint.study.cohort_size
-        return protection_for(config.protection, self.blueprint.algorithm, cohort, config.workers)
+        config, study = self.blueprint.config, self.blueprint.study
+        return protection_for(config.protection, self.blueprint.algorithm, study, config.workers)
 
     def privacy(self) -> Privacy:
         """With the ledgers of its sites, which it holds from now on. Says aloud what their budget does not cover."""
@@ -79,6 +79,7 @@ class Assembly:
             "rounds": config.rounds,
             "seed": config.seed,
             "protection": config.protection,
+            "keys": config.keys,
             "device": str(self.device),
             **self._about_the_model(),
             "versions": versions(),
@@ -117,9 +118,10 @@ def assemble(config: Config, federation: Federation | None = None, model: Build 
         sites=[client.name for client in training.clients],
         largest_site=max(training.declared),
         build=build,
+        late=() if late is None else [client.name for client in late.clients],
     )
     blueprint = replace(blueprint, sources={**blueprint.sources, **method.sources})
-    shared = shared_noise_for(blueprint, training.declared, exact_numbers(blueprint.study.cohort_size))
+    shared = shared_noise_for(blueprint, training.declared, exact_numbers(blueprint.study))
     if shared is not None:
         blueprint = blueprint.with_shared_noise(shared.config, shared.algorithm)
     sites = Sites(blueprint, training, device)

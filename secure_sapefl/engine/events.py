@@ -14,6 +14,7 @@ from torch import Tensor
 from secure_sapefl.algorithms.base import Contribution
 from secure_sapefl.config import Config
 from secure_sapefl.engine.result import Result, RoundRecord
+from secure_sapefl.protocol.joint.messages import Deed, Duty
 from secure_sapefl.protocol.messages import Invitation, RoundOutcome, RoundUpload, SealedModel, SiteId
 from secure_sapefl.protocol.study import Study
 
@@ -44,7 +45,7 @@ class MessageSent:
 
     sender: SiteId  # or `SERVER`
     recipients: tuple[SiteId, ...]
-    message: Invitation | RoundUpload | RoundOutcome
+    message: Invitation | RoundUpload | RoundOutcome | Duty | Deed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

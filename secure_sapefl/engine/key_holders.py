@@ -1,4 +1,4 @@
-"""All simulated sites together, as holders of the cohort key: what they have in common, and their half of a round.
+"""All simulated sites together, as holders of keys: what they have in common, and their half of a round.
 
 The server's half is `protocol.server.Server`, which the simulator hands nothing from here but messages.
 """
@@ -17,14 +17,14 @@ from secure_sapefl.engine.privacy import Privacy
 from secure_sapefl.engine.uploads import UploadQueue
 from secure_sapefl.engine.workers import Protector
 from secure_sapefl.metrics import Scores
-from secure_sapefl.protocol.codec import Codec
+from secure_sapefl.protocol.codec import SiteCodec
 from secure_sapefl.protocol.messages import Invitation, Refusal, RoundOutcome, SealedModel, SiteId
 from secure_sapefl.protocol.site import absorb, open_peers, require_contributors, run_round
 from secure_sapefl.stopwatch import Stopwatch
 
 
 class KeyHolders:
-    def __init__(self, assembly: Assembly, codec: Codec, privacy: Privacy) -> None:
+    def __init__(self, assembly: Assembly, codec: SiteCodec, privacy: Privacy) -> None:
         blueprint = assembly.blueprint
         self._config, self._study = blueprint.config, blueprint.study
         self._algorithm, self._options = blueprint.algorithm, blueprint.options

@@ -26,11 +26,11 @@ from secure_sapefl.data import Federation
 from secure_sapefl.engine.assembly import Assembly
 from secure_sapefl.engine.events import RunEvent, TrainingEnded
 from secure_sapefl.engine.privacy import Privacy, Unprotected, privacy_for
+from secure_sapefl.engine.protection import Protection
 from secure_sapefl.engine.sites import Sites
 from secure_sapefl.errors import BadInput
 from secure_sapefl.metrics import Scores
-from secure_sapefl.protocol.answer import Answer, protect
-from secure_sapefl.protocol.codec import Codec
+from secure_sapefl.protocol.answer import Answer
 from secure_sapefl.protocol.messages import Invitation, Refusal, SealedModel, SiteId
 from secure_sapefl.protocol.server import invitation_to
 from secure_sapefl.protocol.site import open_peers, run_round
@@ -48,11 +48,11 @@ def epochs_of(algorithm: Algorithm, options: Settings, local_epochs: int) -> int
 class LateSites:
     """An observer of the run: when training has ended, they join. ``outcome`` is `summary.json`'s ``late_clients``."""
 
-    def __init__(self, assembly: Assembly, federation: Federation, codec: Codec) -> None:
+    def __init__(self, assembly: Assembly, federation: Federation, protection: Protection) -> None:
         blueprint = assembly.blueprint
         config, self._study = blueprint.config, blueprint.study
         self._algorithm, self._options = blueprint.algorithm, blueprint.options
-        self._round, self._group_size, self._codec = config.rounds, assembly.group_size, codec
+        self._round, self._group_size, self._protection = config.rounds, assembly.group_size, protection
         self._epochs = epochs_of(self._algorithm, self._options, config.local_epochs)
         self._sites = Sites(blueprint, federation, assembly.device)
         as_long = fedavg_ft.FineTuningOptions(epochs=self._epochs)
@@ -108,18 +108,16 @@ class LateSites:
 
     def _invitations(self, relayed: Mapping[SiteId, SealedModel]) -> list[Invitation]:
         """As the server would address them: a late site stands behind the study's roster."""
-        roster = self._study.sites
+        study, index = self._study, self._round
         return [
-            invitation_to(
-                name, self._round, [roster[c] for c in self._study.late_peers_of(place, self._round)], relayed
-            )
-            for place, name in enumerate(self._sites.names, start=len(roster))
+            invitation_to(study, name, index, [study.sites[c] for c in study.late_peers_of(place, index)], relayed)
+            for place, name in enumerate(self._sites.names, start=len(study.sites))
         ]
 
     def _joined(self, invitations: Sequence[Invitation], theta_global: Tensor, refusals: list[Refusal]) -> list[int]:
         """Every late site's round, of whom can pay for it; the bytes each would send."""
         sites, names, sent = self._sites, self._sites.names, []
-        _, peers, bad = open_peers(invitations, sites.theta_initial, self._codec, self._study.name)
+        _, peers, bad = open_peers(invitations, sites.theta_initial, self._protection.codec(), self._study.name)
         if not self._algorithm.relays_models:
             peers = Peers.nobody(len(names), sites.theta_initial)
         admitted, unpaid = self._privacy.admit(self._round, range(len(names)))
@@ -136,7 +134,7 @@ class LateSites:
 
     def _size(self, answer: Answer, refusals: list[Refusal]) -> int:
         try:
-            return protect(answer, self._codec, self._study, self._round).size
+            return self._protection.protect(answer, self._study, self._round).size
         except CryptoError as error:  # the site itself would refuse to send, for instance an update outside the bound
             refusals.append(Refusal(answer.site, str(error)))
             return 0

@@ -16,6 +16,14 @@ from secure_sapefl.stopwatch import PHASES, Phase
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Leg:
+    """Bytes a site sent and received in a round as a member of its committee; none where there is no committee."""
+
+    up: float = 0.0
+    down: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Traffic:
     """Bytes a site of the cohort sent and received in a round, on average, as counted from the messages."""
 
@@ -25,14 +33,15 @@ class Traffic:
 
     @classmethod
     def from_messages(
-        cls, invitations: Sequence[Invitation], uploads: Sequence[RoundUpload], outcome: RoundOutcome
+        cls, invitations: Sequence[Invitation], uploads: Sequence[RoundUpload], outcome: RoundOutcome, leg: Leg
     ) -> "Traffic":
-        """Down: the peers' models and the aggregate, which every site of the study receives."""
+        """Down: the peers' models and the aggregate, which every site of the study receives. With joint keys, up has
+        the shares and down the answers too, and both a site's ``leg``."""
         sent = max(len(uploads), 1)
         return cls(
-            up=sum(upload.size for upload in uploads) / sent,
+            up=leg.up + sum(upload.size for upload in uploads) / sent,
             update=sum(len(upload.update or b"") for upload in uploads) / sent,
-            down=outcome.size + sum(invitation.size for invitation in invitations) / len(invitations),
+            down=leg.down + outcome.size + sum(invitation.size for invitation in invitations) / len(invitations),
         )
 
     def to_json(self) -> dict[str, float]:

@@ -36,7 +36,7 @@ from secure_sapefl.engine.identity import Identity
 from secure_sapefl.engine.key_holders import KeyHolders
 from secure_sapefl.engine.late import LateSites
 from secure_sapefl.engine.protection import Protection
-from secure_sapefl.engine.result import Result, RoundRecord, Traffic
+from secure_sapefl.engine.result import Leg, Result, RoundRecord, Traffic
 from secure_sapefl.engine.run_folder import RunFolder, config_of, identity_of
 from secure_sapefl.engine.scored import ScoredModels
 from secure_sapefl.engine.similarity_log import SimilarityLog
@@ -44,7 +44,6 @@ from secure_sapefl.engine.uploads import UploadQueue
 from secure_sapefl.engine.workers import Protector
 from secure_sapefl.models.base import Build
 from secure_sapefl.protocol.messages import SealedModel, SiteId
-from secure_sapefl.protocol.server import Server
 from secure_sapefl.stopwatch import Stopwatch
 from secure_sapefl.storage.chain import Head
 
@@ -121,9 +120,10 @@ class Simulation:
         self.protection = protection or assembly.protection()
         self._privacy, codec = assembly.privacy(), self.protection.codec()
         self.key_holders = KeyHolders(assembly, codec, self._privacy)
-        self._late = None if assembly.late is None else LateSites(assembly, assembly.late, codec)
+        self._late = None if assembly.late is None else LateSites(assembly, assembly.late, self.protection)
         self._relayed: dict[SiteId, SealedModel] = {}
-        self.server = Server(self._study, self.protection.adders(self._study), self._relayed)
+        self._rounds = self.protection.rounds(self._study, self._relayed)
+        self.server = self._rounds.server
         self._records: list[RoundRecord] = []
         self._log = SimilarityLog(self._study.sites)
         self._observers: tuple[Observer, ...] = ()
@@ -206,20 +206,26 @@ class Simulation:
             similarity_matrix=self._log.to_json(),
         )
 
+    def _leg(self) -> Leg:
+        """A site's part in the committee's legs of the round, on average over all sites."""
+        traffic, sites = self._rounds.traffic, len(self._study.sites)
+        return Leg(up=traffic.up / sites, down=traffic.down / sites)
+
     def _tell(self, event: RunEvent) -> None:
         tell(self._observers, event)
 
     def _round(self, round_index: int, protector: Protector) -> RoundRecord:
         """Algorithm 1 with Algorithm 2 inside it, by messages."""
         start, clock = time.perf_counter(), Stopwatch()
-        invitations = self.server.open_round(round_index)
+        with clock.phase("encrypt"):
+            invitations = self._rounds.open(round_index, self._observers)
         self._tell(RoundBegun(round_index=round_index, sites=tuple(one.site for one in invitations)))
         for invitation in invitations:
             self._tell(MessageSent(sender=SERVER, recipients=(invitation.site,), message=invitation))
         uploads = UploadQueue(self.server, clock, self._observers)
         self.key_holders.answer(round_index, invitations, protector, uploads, clock, self._observers)
         with clock.phase("aggregate"):
-            outcome = self.server.close_round()
+            outcome = self._rounds.close(self._observers)
         self._tell(MessageSent(sender=SERVER, recipients=self._study.sites, message=outcome))
         with clock.phase("decrypt"):
             outcome = self.key_holders.absorb(outcome, self._observers)
@@ -231,7 +237,7 @@ class Simulation:
             everywhere=everywhere,
             changed=bool(outcome.weights),
             weights=outcome.weights,
-            traffic=Traffic.from_messages(invitations, uploads.accepted, outcome),
+            traffic=Traffic.from_messages(invitations, uploads.accepted, outcome, self._leg()),
             seconds=clock.seconds,
             total_seconds=time.perf_counter() - start,
             similarity=self._log.summary(),

@@ -1,15 +1,18 @@
 """Encryption in other processes (`sapefl_crypto.KeyPool`) while this one trains."""
 
+from collections.abc import Callable
 from concurrent.futures import Future
 from types import TracebackType
 from typing import Protocol, Self
 
 from sapefl_crypto import CohortKey, KeyPool
 from secure_sapefl.protocol.answer import Answer, protect
-from secure_sapefl.protocol.codec import Codec
 from secure_sapefl.protocol.encrypted import CkksCodec
 from secure_sapefl.protocol.messages import RoundUpload
 from secure_sapefl.protocol.study import Study
+
+Protect = Callable[[Answer, Study, int], RoundUpload]
+"""An answer in this study and round, as it leaves its site."""
 
 
 class Protector(Protocol):
@@ -27,13 +30,13 @@ class Protector(Protocol):
 class InlineProtector:
     """In this process, at once."""
 
-    def __init__(self, codec: Codec) -> None:
-        self._codec = codec
+    def __init__(self, protect: Protect) -> None:
+        self._protect = protect
 
     def submit(self, answer: Answer, study: Study, round_index: int) -> "Future[RoundUpload]":
         done: Future[RoundUpload] = Future()
         try:
-            done.set_result(protect(answer, self._codec, study, round_index))
+            done.set_result(self._protect(answer, study, round_index))
         except Exception as error:
             done.set_exception(error)
         return done

@@ -6,7 +6,7 @@ from secure_sapefl.config import Config
 from secure_sapefl.experiments.cells import CellResult
 from secure_sapefl.experiments.setting import Setting, Task
 from secure_sapefl.experiments.tune import Pair
-from secure_sapefl.protocol.disclosure import PROTECTION
+from secure_sapefl.protocol.disclosure import protection_words
 
 
 def described(setting: Setting, varied: str = "") -> tuple[str, ...]:
@@ -20,7 +20,7 @@ def described(setting: Setting, varied: str = "") -> tuple[str, ...]:
         f"{training}, the {base.model} model",
         *skew,
         *_privacy(base),
-        PROTECTION[base.protection],
+        protection_words(base.protection, base.keys),
     )
 
 

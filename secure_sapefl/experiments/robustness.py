@@ -10,18 +10,19 @@ from typing import Any, Literal, Self, get_args
 
 import numpy as np
 
-from sapefl_crypto import Parameters
+from sapefl_crypto.exact_plan import ExactPlan
 from secure_sapefl.config import Config
 from secure_sapefl.data import ClientData, Federation, Rows
 from secure_sapefl.engine.assembly import Assembly, assemble, federation_of
 from secure_sapefl.engine.protection import Protection
+from secure_sapefl.engine.rounds import Rounds
 from secure_sapefl.engine.simulator import Simulation
 from secure_sapefl.engine.workers import Protector
 from secure_sapefl.metrics import Spread
 from secure_sapefl.protocol.answer import Answer
-from secure_sapefl.protocol.codec import Codec
+from secure_sapefl.protocol.codec import SiteCodec
 from secure_sapefl.protocol.messages import RoundUpload
-from secure_sapefl.protocol.server import AdderFactory
+from secure_sapefl.protocol.server import AdderFactory, Models
 from secure_sapefl.protocol.study import Study
 
 Attack = Literal["none", "label-flip", "sign-flip", "sign-flip, top score"]
@@ -109,14 +110,20 @@ class HostileProtection:
     said: Callable[[Answer], Answer]
 
     @property
-    def params(self) -> Parameters:
+    def params(self) -> ExactPlan:
         return self.honest.params
 
-    def codec(self) -> Codec:
+    def codec(self) -> SiteCodec:
         return self.honest.codec()
 
     def adders(self, study: Study) -> AdderFactory:
         return self.honest.adders(study)
+
+    def rounds(self, study: Study, models: Models) -> Rounds:
+        return self.honest.rounds(study, models)
+
+    def protect(self, answer: Answer, study: Study, round_index: int) -> RoundUpload:
+        return self.honest.protect(self.said(answer), study, round_index)
 
     def protector(self) -> Protector:
         return _HostileProtector(self.honest.protector(), self.said)

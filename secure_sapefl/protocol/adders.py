@@ -1,6 +1,7 @@
 """What the server of a study adds with: made from public values alone, for each round anew."""
 
 from sapefl_crypto import Aggregate, Aggregator, HiddenAggregator, Parameters
+from sapefl_crypto.exact_plan import ExactPlan
 from secure_sapefl.protocol.codec import Adder
 from secure_sapefl.protocol.plaintext import PlaintextAdder, PlaintextHiddenAdder
 from secure_sapefl.protocol.study import Study
@@ -32,7 +33,7 @@ def encrypted_adder(params: Parameters, study: Study, round_index: int) -> Adder
             return HiddenAdder(params, study=name, round_index=round_index, length=length)
 
 
-def plaintext_adder(params: Parameters, study: Study, round_index: int) -> Adder:
+def plaintext_adder(params: ExactPlan, study: Study, round_index: int) -> Adder:
     name, length = study.name, study.parameters
     match study.scores:
         case "open":

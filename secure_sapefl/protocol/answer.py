@@ -4,7 +4,7 @@ in a moment.
 
 from dataclasses import dataclass
 
-from secure_sapefl.protocol.codec import Codec, Vector
+from secure_sapefl.protocol.codec import Codec, SiteCodec, Vector
 from secure_sapefl.protocol.messages import RoundUpload, SealedModel, SiteId
 from secure_sapefl.protocol.study import Study
 
@@ -21,19 +21,20 @@ class Answer:
 
 def protect(answer: Answer, codec: Codec, study: Study, round_index: int) -> RoundUpload:
     """The only way from an `Answer` to a message. Refuses an update outside the study's bound before encrypting it."""
-    update = sealed = None
-    if answer.update is not None:
-        update = _encrypted(answer.update, answer, codec, study, round_index)
-    if answer.theta_personal is not None:
-        blob = codec.seal(answer.theta_personal, study=study.name, round_index=round_index, sender=answer.site)
-        sealed = SealedModel(sender=answer.site, round_index=round_index, blob=blob)
     return RoundUpload(
         site=answer.site,
         round_index=round_index,
         similarity_score=answer.similarity_score if study.scores == "open" else 0.0,
-        update=update,
-        theta_personal=sealed,
+        update=None if answer.update is None else _encrypted(answer.update, answer, codec, study, round_index),
+        theta_personal=sealed_model(answer, codec, study, round_index),
     )
+
+
+def sealed_model(answer: Answer, codec: SiteCodec, study: Study, round_index: int) -> SealedModel | None:
+    if answer.theta_personal is None:
+        return None
+    blob = codec.seal(answer.theta_personal, study=study.name, round_index=round_index, sender=answer.site)
+    return SealedModel(sender=answer.site, round_index=round_index, blob=blob)
 
 
 def _encrypted(update: Vector, answer: Answer, codec: Codec, study: Study, round_index: int) -> bytes:

@@ -15,6 +15,7 @@ from secure_sapefl.models.base import Description, Model
 from secure_sapefl.models.presets import Choice, made
 from secure_sapefl.models.states import read_state, started_from
 from secure_sapefl.own_code import OwnCode
+from secure_sapefl.protocol.joint.possible import require_possible
 from secure_sapefl.protocol.messages import SiteId
 from secure_sapefl.protocol.study import Study, cohort_size
 from secure_sapefl.streams import Purpose, stream
@@ -49,9 +50,11 @@ class Blueprint:
         sites: Sequence[SiteId],
         largest_site: int,
         build: OwnCode | None = None,
+        late: Sequence[SiteId] = (),
     ) -> "Blueprint":
         """``shape`` and ``classes`` are a row's; ``largest_site`` is the most training rows any site declares;
-        ``build`` makes the model where it is not the configuration that names it."""
+        ``build`` makes the model where it is not the configuration that names it; ``late`` are sites that will come
+        after the last round."""
         start = started(config, Description(shape, classes), build)
         model = start.model
         _check_split(model, algorithm, config)
@@ -72,7 +75,13 @@ class Blueprint:
             peers_from=algorithm.peers_from,
             relay_only=algorithm.homomorphic is Homomorphic.RELAY,
             scores=config.scores,
+            keys=config.keys,
+            colluders=config.colluders,
+            rounds=config.rounds,
+            late=tuple(late),
         )
+        if algorithm.homomorphic is not Homomorphic.SILENT:
+            require_possible(study)
         return cls(
             config=config,
             algorithm=algorithm,

@@ -1,4 +1,5 @@
-"""What a key holder can do, as one interface. encrypted.py does it with a key, plaintext.py is its twin without one.
+"""What a key holder can do, as one interface. encrypted.py does it with a shared key, plaintext.py is its twin without
+one. With joint keys (joint/codec.py) an update is encrypted within a round's legs, and only the rest is the same.
 
 The server has no codec. It has an `Adder`, made from public parameters, and imports nothing that knows a key.
 """
@@ -11,14 +12,8 @@ from numpy.typing import NDArray
 Vector = NDArray[np.float32]
 
 
-class Codec(Protocol):
-    def encrypt(self, vector: Vector, *, study: str, round_index: int, sender: str) -> bytes:
-        """An update for the server to weigh and add; refused if not finite or outside the study's bound."""
-
-    def encrypt_weighted(
-        self, vector: Vector, *, score: float, max_score: float, study: str, round_index: int, sender: str
-    ) -> bytes:
-        """An update that its own site has weighed, and its score, for the server to add unread."""
+class SiteCodec(Protocol):
+    """What a site does under any protection."""
 
     def decrypt(self, aggregate: bytes, *, study: str, round_index: int) -> Vector | None:
         """The weighted mean in an aggregate, or None where it says that nothing counted."""
@@ -27,6 +22,18 @@ class Codec(Protocol):
         """A model for peers, which the server only relays."""
 
     def open(self, blob: bytes, *, study: str, round_index: int, sender: str) -> Vector: ...
+
+
+class Codec(SiteCodec, Protocol):
+    """The same where a key at hand encrypts whatever comes."""
+
+    def encrypt(self, vector: Vector, *, study: str, round_index: int, sender: str) -> bytes:
+        """An update for the server to weigh and add; refused if not finite or outside the study's bound."""
+
+    def encrypt_weighted(
+        self, vector: Vector, *, score: float, max_score: float, study: str, round_index: int, sender: str
+    ) -> bytes:
+        """An update that its own site has weighed, and its score, for the server to add unread."""
 
 
 class Sum(Protocol):

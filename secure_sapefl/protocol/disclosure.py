@@ -8,27 +8,53 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from secure_sapefl.algorithms.base import Algorithm, Homomorphic
-from secure_sapefl.config import ProtectionName, ScoreVisibility
+from secure_sapefl.config import KeyChoice, ProtectionName, ScoreVisibility
 
 Level = Literal["nothing", "sealed", "readable"]
 Item = Literal[
-    "terms", "rows", "participation", "update", "score", "personal model", "similarities", "global model", "key"
-]
+    "terms", "rows", "participation", "update", "score", "personal model", "similarities", "global model", "key",
+    "shares",
+]  # fmt: skip
 
-PROTECTION: Final[dict[ProtectionName, str]] = {
-    "ckks": "ckks: updates encrypted, models sealed; the server held no key",
-    "plaintext": "plaintext: for research speed; the server could read every update and model",
-}
+PLAINTEXT: Final = "plaintext: for research speed; the server could read every update and model"
 SILENT: Final = "none needed: nothing left a site"
-STAYS: Final = (
-    "Records, labels and test results stay at the site.",
-    "The decrypted common model stays with the sites: whoever publishes it without noise may betray the "
-    "cohort key. `secure-sapefl release` adds that noise.",
-)
 COLLUSION: Final = (
     "All sites share the cohort key. If the server and one site work together, or one site's key is stolen, every "
     "update and every personal model of every site can be read, those of past rounds included."
 )
+
+
+def protection_words(protection: ProtectionName, keys: KeyChoice) -> str:
+    """How a run was protected, in a line."""
+    if protection == "plaintext":
+        return PLAINTEXT
+    if keys == "joint":
+        return "ckks, joint keys: a key for each update, opened only as a sum, models sealed; the server held no key"
+    return "ckks: updates encrypted, models sealed; the server held no key"
+
+
+def keys_words(keys: KeyChoice, colluders: int) -> str:
+    """Which keys an encrypted study uses and what that means, in two sentences."""
+    if keys == "shared":
+        return COLLUSION
+    sites = "one site" if colluders == 1 else f"{colluders} sites"
+    return (
+        "Every update has a key of its own, which its site makes for one round, and a committee of the sites opens "
+        f"nothing but sums: {sites} working with the server can read nobody's update, and a key stolen later opens "
+        "none of past rounds. Peers still read the personal models they are given, and the argument for all this has "
+        "not been reviewed outside."
+    )
+
+
+def stays(keys: KeyChoice) -> tuple[str, ...]:
+    """What leaves no site."""
+    published = {
+        "shared": "The decrypted common model stays with the sites: whoever publishes it without noise may betray the "
+        "cohort key. `secure-sapefl release` adds that noise.",
+        "joint": "The common model stays with the sites; `secure-sapefl release` writes it for others, and no key can "
+        "be learned from it.",
+    }
+    return ("Records, labels and test results stay at the site.", published[keys])
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +70,7 @@ class Disclosure:
     item: Item
     what: str
     server: View
-    sites: View  # the other sites, who hold the cohort key in an encrypted study
+    sites: View  # the other sites, who hold keys in an encrypted study
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,11 +80,17 @@ class Exposure:
     algorithm: Algorithm
     protection: ProtectionName
     scores: ScoreVisibility
+    keys: KeyChoice = "shared"
+    colluders: int = 1
     peers: str = "those it is given to as peers"
 
     @property
     def encrypted(self) -> bool:
         return self.protection == "ckks"
+
+    @property
+    def jointly(self) -> bool:
+        return self.encrypted and self.keys == "joint"
 
     @property
     def hidden_scores(self) -> bool:
@@ -82,6 +114,7 @@ class Exposure:
             ),
             *((_global_model(self),) if adds else ()),
             _key(self),
+            *((_shares(),) if adds and self.jointly else ()),
         )
 
     def not_protected(self) -> tuple[str, ...]:
@@ -93,7 +126,17 @@ class Exposure:
                 "Nobody can hold a site to its score: one that lies about it counts for as much as it likes.",
             )
         known = "The names of the sites, the rounds they took part in and their scores are known to the server."
-        return (COLLUSION, known)
+        return (COLLUSION, known) if self.keys == "shared" else (*_beyond(self.colluders), known)
+
+
+def _beyond(colluders: int) -> tuple[str, ...]:
+    """What joint keys do not give."""
+    sites = "one site" if colluders == 1 else f"{colluders} sites"
+    return (
+        f"More than {sites} working with the server may read other sites' updates in the rounds in which they do so; "
+        "earlier rounds stay closed.",
+        "A site that works with the server shows it the sums, and the personal models that this site was given.",
+    )
 
 
 def _terms() -> Disclosure:
@@ -126,6 +169,8 @@ def _participation() -> Disclosure:
 
 def _update(study: Exposure) -> Disclosure:
     stolen = "; with the server's help, one of them reads it by the cohort key they all hold" if study.encrypted else ""
+    if study.jointly:
+        stolen = "; a committee of them opens it, and without two thirds of that committee nobody reads anything else"
     return Disclosure(
         item="update",
         what="A site's update",
@@ -178,7 +223,25 @@ def _global_model(study: Exposure) -> Disclosure:
     )
 
 
+def _shares() -> Disclosure:
+    return Disclosure(
+        item="shares",
+        what="The shares of a site's key of a round",
+        server=View("sealed", "passes them on, one to each member of the committee, without being able to open them"),
+        sites=View("sealed", "see one each where they are members, which by itself tells nothing"),
+    )
+
+
 def _key(study: Exposure) -> Disclosure:
+    if study.jointly:
+        return Disclosure(
+            item="key",
+            what="A site's key of a round",
+            server=View("nothing", "is never given it"),
+            sites=View(
+                "nothing", "have keys of their own; all they share is the root of the tags, which opens nothing"
+            ),
+        )
     if study.encrypted:
         return Disclosure(
             item="key",

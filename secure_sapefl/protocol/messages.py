@@ -1,7 +1,7 @@
 """Everything that travels between a site and the server, as frozen values.
 
 Who can read what: the server reads names, rounds, scores and sizes. The fields of type ``bytes`` are opaque to it in an
-encrypted study; only sites, who hold the cohort key, can read them.
+encrypted study; only sites, who hold keys, can read them.
 """
 
 from dataclasses import dataclass
@@ -19,22 +19,44 @@ class SealedModel:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class AnnouncedKey:
+    """A committee member's sealing key of one attempt at a round, under its signature: to server, then to senders."""
+
+    site: SiteId
+    content: bytes
+
+    @property
+    def size(self) -> int:
+        return len(self.content)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SealedShare:
+    """A share of a sender's key for one member of the round's committee, relayed by the server."""
+
+    member: SiteId
+    content: bytes  # empty for a member that is away
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Invitation:
     """Server to site: take part in this round, with these peers.
 
     ``models`` are the peers' personal models. In the first round nobody has one yet: every peer still stands at the
     initial weights, which sites derive from the study's seed, and nothing needs to travel. Later, ``peers`` are those
-    of the drawn ones whose models are here.
+    of the drawn ones whose models are here. ``keys`` are those of the round's committee, in a study with joint keys.
     """
 
     site: SiteId
     round_index: int
     peers: tuple[SiteId, ...]
     models: tuple[SealedModel, ...]
+    keys: tuple[AnnouncedKey, ...] = ()
+    attempt: int = 0  # at this round; keys are of one attempt
 
     @property
     def size(self) -> int:
-        return sum(len(model.blob) for model in self.models)
+        return sum(len(model.blob) for model in self.models) + sum(len(key.content) for key in self.keys)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,10 +68,12 @@ class RoundUpload:
     similarity_score: float  # 0 in a study that hides scores: it travels inside the update
     update: bytes | None  # Enc(Delta_c); None in a study that only relays
     theta_personal: SealedModel | None
+    shares: tuple[SealedShare, ...] = ()  # of the key of the update, in a study with joint keys
 
     @property
     def size(self) -> int:
-        return 8 + len(self.update or b"") + (len(self.theta_personal.blob) if self.theta_personal else 0)
+        model = len(self.theta_personal.blob) if self.theta_personal else 0
+        return 8 + len(self.update or b"") + model + sum(len(share.content) for share in self.shares)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,8 +88,9 @@ class Refusal:
 class RoundOutcome:
     """Server to every site of the study: what came of a round.
 
-    ``aggregate`` is an encrypted sum with the claim that says of what; None where nobody sent anything. ``weights`` are
-    the integers the server weighed with, by site; a site whose score was 0 is not among them.
+    ``aggregate`` is an encrypted sum with the claim that says of what, and with joint keys all it takes to open it
+    (`sapefl_crypto.joint.openable`); None where nobody sent anything, or the sum stays closed. ``weights`` are the
+    integers the server weighed with, by site; a site whose score was 0 is not among them.
     """
 
     round_index: int

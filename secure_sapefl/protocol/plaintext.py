@@ -1,7 +1,8 @@
 """The encrypted path's twin without encryption, for research speed. Nothing here protects anything.
 
 Weights are quantised as `sapefl_crypto.Aggregator` quantises them, updates are rounded to the same grid and held to the
-same bound. Under an exact plan (`Parameters.exact`) a plaintext run and an encrypted one give the same bits.
+same bound. Under an exact plan (`Parameters.exact`, `Parameters.joint`) a plaintext run and an encrypted one give the
+same bits.
 """
 
 import struct
@@ -11,9 +12,10 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from sapefl_crypto import Parameters, quantise_score
+from sapefl_crypto import quantise_score
 from sapefl_crypto.claims import checked_share
 from sapefl_crypto.errors import FrameRejected, ValueRejected
+from sapefl_crypto.exact_plan import ExactPlan
 from sapefl_crypto.hidden import hidden_mean, weighed
 from sapefl_crypto.occasion import Kind
 from sapefl_crypto.packing import checked
@@ -39,7 +41,7 @@ _WEIGHED: Final = _Form(b"SPLW", np.dtype("<f8"))
 class PlaintextCodec:
     """Says what it does: whoever holds these bytes reads them."""
 
-    params: Parameters
+    params: ExactPlan
 
     def encrypt(self, vector: Vector, *, study: str, round_index: int, sender: str) -> bytes:
         bound = self.params.max_abs_value
@@ -86,7 +88,7 @@ class PlaintextSum:
 class _Round:
     """What both kinds of adder share: whose frames are in, and what they sum to."""
 
-    def __init__(self, params: Parameters, study: str, round_index: int, length: int) -> None:
+    def __init__(self, params: ExactPlan, study: str, round_index: int, length: int) -> None:
         self._params, self._study, self._round = params, study, round_index
         self._sum = np.zeros(length, dtype=np.float64)
         self._weights: dict[str, int] = {}
@@ -117,7 +119,7 @@ class _Round:
 class PlaintextAdder(_Round):
     """`sapefl_crypto.Aggregator` with numbers instead of ciphertexts."""
 
-    def __init__(self, params: Parameters, *, study: str, round_index: int, length: int, max_score: float) -> None:
+    def __init__(self, params: ExactPlan, *, study: str, round_index: int, length: int, max_score: float) -> None:
         super().__init__(params, study, round_index, length)
         self._max_score = max_score
 
@@ -138,7 +140,7 @@ class PlaintextAdder(_Round):
 class PlaintextHiddenAdder(_Round):
     """`sapefl_crypto.HiddenAggregator` with numbers instead of ciphertexts: here, they are hidden from nobody."""
 
-    def __init__(self, params: Parameters, *, study: str, round_index: int, length: int) -> None:
+    def __init__(self, params: ExactPlan, *, study: str, round_index: int, length: int) -> None:
         super().__init__(params, study, round_index, Kind.HIDDEN.places(length))
 
     def add(self, frame: bytes, score: float, *, sender: str | None = None) -> None:  # noqa: ARG002 - it has none

@@ -11,7 +11,8 @@ from secure_sapefl.protocol.codec import Adder
 from secure_sapefl.protocol.messages import Invitation, Refusal, RoundOutcome, RoundUpload, SealedModel, SiteId
 from secure_sapefl.protocol.study import LARGEST_WEIGHT_RATIO, Study
 
-_SEALED_OVERHEAD = 256  # bytes a sealed model may have beyond its numbers
+_SEALED_OVERHEAD = 256  # bytes a sealed model may have beyond its numbers,
+_A_READER = 256  # and for each reader, where it is sealed for readers by name
 
 AdderFactory = Callable[[int], Adder]
 """A fresh adder for a round."""
@@ -25,10 +26,11 @@ def first_invitation(site: SiteId, drawn: Iterable[SiteId]) -> Invitation:
 
 
 def invitation_to(
-    site: SiteId, round_index: int, drawn: Iterable[SiteId], models: Mapping[SiteId, SealedModel]
+    study: Study, site: SiteId, round_index: int, drawn: Iterable[SiteId], models: Mapping[SiteId, SealedModel]
 ) -> Invitation:
-    """With the models of those peers who were drawn and have sent one."""
-    relayed = tuple(models[name] for name in drawn if name in models)
+    """With the models of those peers who were drawn and have sent one that this site can open."""
+    sent = (models[name] for name in drawn if name in models)
+    relayed = tuple(model for model in sent if study.is_given(site, model.sender, model.round_index))
     return Invitation(
         site=site, round_index=round_index, peers=tuple(model.sender for model in relayed), models=relayed
     )
@@ -73,12 +75,12 @@ class Server:
         drawn = self._named(self._study.peers_of(self._place(site), self._round))
         if self._round == 0:
             return first_invitation(site, drawn)
-        return invitation_to(site, self._round, drawn, self._models)
+        return invitation_to(self._study, site, self._round, drawn, self._models)
 
     def late_invitation(self, site: SiteId, round_index: int) -> Invitation:
         """For a site that comes after the last round: to one of its own, against peers who left a model."""
         drawn = self._named(self._study.late_peers_of(self._place(site), round_index))
-        return invitation_to(site, round_index, drawn, self._models)
+        return invitation_to(self._study, site, round_index, drawn, self._models)
 
     def _place(self, site: SiteId) -> int:
         return self._study.sites.index(site)
@@ -102,8 +104,7 @@ class Server:
         """Fold one upload in. A bad one is refused by name, and the round goes on without it."""
         try:
             self._check(upload)
-            if upload.update is not None:
-                self._adder.add(upload.update, upload.similarity_score, sender=upload.site)
+            self._fold(upload)
         except FrameRejected as error:
             self.refuse(upload.site, str(error))
             return False
@@ -111,6 +112,10 @@ class Server:
         if upload.theta_personal is not None:
             self._arrived[upload.site] = upload.theta_personal
         return True
+
+    def _fold(self, upload: RoundUpload) -> None:
+        if upload.update is not None:
+            self._adder.add(upload.update, upload.similarity_score, sender=upload.site)
 
     def refuse(self, site: SiteId, reason: str) -> None:
         self._refusals.append(Refusal(site, reason))
@@ -121,12 +126,11 @@ class Server:
         Uploads with a score of 0 are in no sum. One of fewer than ``least``, or than the study asks for, would show
         them to each other, and is not made; the models go on all the same.
         """
-        least = max(least, self._study.least_contributors)
         self._models.update(self._arrived)
-        counted = len(self._adder.weights)
-        if 0 < counted < least:
-            self.refuse("server", f"{counted} sites sent a score above 0, the study asks for {least} in a sum.")
-        made = self._contributors and not self._study.relay_only and (counted >= least or not counted)
+        objection = self._study.objection(list(self._adder.weights.values()), least)
+        if objection is not None:
+            self.refuse("server", objection)
+        made = self._contributors and not self._study.relay_only and objection is None
         total = self._adder.finish() if made else None
         return RoundOutcome(
             round_index=self._round,
@@ -139,6 +143,11 @@ class Server:
         """End a round without a sum; what came is dropped, and peers keep the models they had."""
         refusals = (*self._refusals, Refusal("server", reason))
         return RoundOutcome(round_index=self._round, aggregate=None, weights=(), refusals=refusals)
+
+    @property
+    def _largest_model(self) -> int:
+        readers = 0 if self._study.keys == "shared" else len(self._study.sites) + len(self._study.late)
+        return 4 * self._study.parameters + _SEALED_OVERHEAD + _A_READER * readers
 
     def _check(self, upload: RoundUpload) -> None:
         invited = {self._study.sites[c] for c in self._cohort}
@@ -159,5 +168,5 @@ class Server:
             raise FrameRejected(f"{who}: the upload is empty; it should carry a sealed model.")
         if sealed is not None and (sealed.sender != upload.site or sealed.round_index != self._round):
             raise FrameRejected(f"{who}: its sealed model says {sealed.sender!r}, round {sealed.round_index}.")
-        if sealed is not None and len(sealed.blob) > 4 * self._study.parameters + _SEALED_OVERHEAD:
+        if sealed is not None and len(sealed.blob) > self._largest_model:
             raise FrameRejected(f"{who}: a sealed model of {len(sealed.blob)} bytes is larger than the study's model.")

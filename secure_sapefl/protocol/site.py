@@ -1,7 +1,7 @@
 """The site's half of a round (Algorithm 2) around the method's own maths: absorb, open, answer, protect.
 
 A site keeps the global model itself. It is handed the server's aggregates and its peers' sealed models, and hands back
-one `RoundUpload`. Everything that needs a key goes through a `Codec`, which only sites hold.
+one `RoundUpload`. Everything that needs a key goes through a `SiteCodec`, which only sites hold.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -17,7 +17,7 @@ from sapefl_crypto.errors import AggregateRejected, FrameRejected
 from secure_sapefl.algorithms.base import Algorithm, Contribution
 from secure_sapefl.algorithms.group import Peers, SiteGroup
 from secure_sapefl.protocol.answer import Answer
-from secure_sapefl.protocol.codec import Codec, Vector
+from secure_sapefl.protocol.codec import SiteCodec, Vector
 from secure_sapefl.protocol.messages import Invitation, Refusal, RoundOutcome, SealedModel, SiteId
 
 _LARGEST_WEIGHT = 1e3  # three layers of such weights still answer in float32; NaN in one peer must not reach another
@@ -27,7 +27,7 @@ GlobalStep = Callable[[Tensor, Tensor], Tensor]
 
 
 def absorb(
-    theta_global: Tensor, outcome: RoundOutcome, codec: Codec, study: str, step: GlobalStep = torch.add
+    theta_global: Tensor, outcome: RoundOutcome, codec: SiteCodec, study: str, step: GlobalStep = torch.add
 ) -> Tensor:
     """theta_G after a round (Eq. 12). Nothing came, or all scores were zero: theta_G stays as it is."""
     if outcome.aggregate is None:
@@ -45,7 +45,7 @@ def require_contributors(outcome: RoundOutcome, least: int) -> None:
 
 
 def open_peers(
-    invitations: Sequence[Invitation], theta_initial: Tensor, codec: Codec, study: str
+    invitations: Sequence[Invitation], theta_initial: Tensor, codec: SiteCodec, study: str
 ) -> tuple[tuple[SiteId, ...], Peers, tuple[Refusal, ...]]:
     """The peers of a group of sites, each model opened once: their names, who was given which, whose was no good.
 
@@ -71,7 +71,7 @@ def open_peers(
     return names, Peers(models, received.to(models.device)), tuple(refusals)
 
 
-def _opened(sealed: SealedModel, codec: Codec, study: str, parameters: int) -> Vector:
+def _opened(sealed: SealedModel, codec: SiteCodec, study: str, parameters: int) -> Vector:
     vector = codec.open(sealed.blob, study=study, round_index=sealed.round_index, sender=sealed.sender)
     who = f"Site {sealed.sender!r}, round {sealed.round_index}"
     if len(vector) != parameters:

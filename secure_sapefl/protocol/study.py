@@ -1,13 +1,14 @@
 """The terms of a study that server and sites must agree on before the first round."""
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final, Literal
 
 import numpy as np
 
-from secure_sapefl.config import ScoreVisibility
+from secure_sapefl.config import KeyChoice, ScoreVisibility
 from secure_sapefl.protocol.messages import SiteId
 from secure_sapefl.streams import Purpose, stream
 
@@ -42,6 +43,10 @@ class Study:
     relay_only: bool = False  # uploads carry a sealed model and no update
     scores: ScoreVisibility = "open"  # the server weighs, or each site weighs its own update
     least_contributors: int = 1  # to a sum; one of fewer is not made, and not opened
+    keys: KeyChoice = "shared"
+    colluders: int = 1  # with joint keys: sites that may work with the server
+    rounds: int = 1
+    late: tuple[SiteId, ...] = ()  # who will come after the last round, behind the roster
 
     @property
     def cohort_size(self) -> int:
@@ -64,9 +69,60 @@ class Study:
         """The same for a site that comes after the last round, from the whole roster."""
         return self._drawn(site, round_index, range(len(self.sites)))
 
+    @property
+    def fewest_in_a_sum(self) -> int:
+        """With joint keys two honest sites must remain when all colluders are in it and take their updates out."""
+        return max(self.least_contributors, self.colluders + 2 if self.keys == "joint" else 1)
+
+    def objection(self, weights: Sequence[int], least: int) -> str | None:
+        """Why no sum is made of updates with these weights; None where one is, be it of nothing.
+
+        Uploads with a score of 0 are in no sum, and have no weight here.
+        """
+        least = max(least, self.fewest_in_a_sum)
+        if 0 < len(weights) < least:
+            return f"{len(weights)} sites sent a score above 0, the study asks for {least} in a sum."
+        return _too_uneven(weights, self.colluders) if self.keys == "joint" and weights else None
+
+    def is_given(self, reader: SiteId, sender: SiteId, made: int) -> bool:
+        """Whether ``reader`` may open the model that ``sender`` made in this round, if it is handed it."""
+        return self.keys == "shared" or reader in readers_of(self, sender, made)
+
     def _drawn(self, site: int, round_index: int, pool: Iterable[int]) -> tuple[int, ...]:
         others = np.array([c for c in pool if c != site], dtype=np.int64)
         if self.peers_per_client is None or len(others) <= self.peers_per_client:
             return tuple(int(c) for c in others)
         rng = stream(self.seed, Purpose.CHOOSE_PEERS, round_index=round_index, site=site)
         return tuple(sorted(int(c) for c in rng.choice(others, self.peers_per_client, replace=False)))
+
+
+def _too_uneven(weights: Sequence[int], colluders: int) -> str | None:
+    """A sum that is nearly all one site's is that site's update; no member of a committee helps to open it."""
+    from sapefl_crypto.joint.policy import LARGEST_HONEST_SHARE, largest_honest_share  # loads TenSEAL
+
+    if largest_honest_share(weights, colluders) <= LARGEST_HONEST_SHARE:
+        return None
+    return (
+        f"if {colluders} of the others work with the server, one site has more than {LARGEST_HONEST_SHARE:.0%} of what "
+        "is left of the sum; no committee would open it."
+    )
+
+
+@lru_cache(maxsize=1 << 12)
+def readers_of(study: Study, sender: SiteId, made: int) -> tuple[SiteId, ...]:
+    """For whom a model is sealed where no key is shared: whoever the seed can have it given to before its sender is
+    drawn again and makes another; where it is not drawn again, also those who come after the last round.
+
+    Nobody else can open it, not with the server's help either.
+    """
+    if sender not in study.sites:
+        return ()
+    place, names, given = study.sites.index(sender), (*study.sites, *study.late), set[int]()
+    for later in range(made + 1, study.rounds):
+        cohort = study.cohort(later)
+        given |= {site for site in cohort if place in study.peers_of(site, later)}
+        if place in cohort:
+            break
+    else:
+        given |= {site for site in range(len(names)) if place in study.late_peers_of(site, study.rounds)}
+    return tuple(names[site] for site in sorted(given))

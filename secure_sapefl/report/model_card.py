@@ -18,7 +18,7 @@ from secure_sapefl.data.spec import DatasetSpec, Stored
 from secure_sapefl.data.store import locate
 from secure_sapefl.engine.assembly import divided, federation_of
 from secure_sapefl.intervals import wilson
-from secure_sapefl.protocol.disclosure import PROTECTION
+from secure_sapefl.protocol.disclosure import PLAINTEXT
 from secure_sapefl.report import formats
 from secure_sapefl.report.budget import budget_of
 from secure_sapefl.report.run import Run
@@ -82,8 +82,8 @@ def _limits(run: Run, sites: Sequence[SiteRow]) -> Iterator[str]:
     yield "One seed. Other initial weights, splits and batches give other numbers, which no interval here covers."
     yield "Test rows come from the same sites and times as training rows."
     if run.summary["protection"] == "plaintext" and not run.silent:
-        yield f"Protection was {PROTECTION['plaintext']}."
-    elif run.has_global_model:
+        yield f"Protection was {PLAINTEXT}."
+    elif run.has_global_model and run.config.keys == "shared":
         yield (
             "A global model that is to leave the cohort goes through `secure-sapefl release`: a decryption published "
             "as it is can give the key away."

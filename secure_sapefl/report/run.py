@@ -41,7 +41,14 @@ class Run:
 
     @property
     def exposure(self) -> Exposure:
-        return Exposure(algorithm=self.algorithm, protection=self.summary["protection"], scores=self.config.scores)
+        config = self.config
+        return Exposure(
+            algorithm=self.algorithm,
+            protection=self.summary["protection"],
+            scores=config.scores,
+            keys=config.keys,
+            colluders=config.colluders,
+        )
 
     @property
     def sites(self) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ from markupsafe import Markup
 
 from secure_sapefl.intervals import bootstrap_difference, bootstrap_mean
 from secure_sapefl.plain_text import printable
-from secure_sapefl.protocol.disclosure import PROTECTION, SILENT, Disclosure
+from secure_sapefl.protocol.disclosure import SILENT, Disclosure, keys_words, protection_words
 from secure_sapefl.report import formats
 from secure_sapefl.report.budget import BudgetView, budget_of
 from secure_sapefl.report.charts.drawing import Chart, to_svg
@@ -99,7 +99,7 @@ def headlines_of(run: Run) -> tuple[Headline, ...]:
 
 def facts_of(run: Run) -> tuple[tuple[str, str], ...]:
     summary = run.summary
-    protection = SILENT if run.silent else PROTECTION[summary["protection"]]
+    protection = SILENT if run.silent else protection_words(summary["protection"], run.config.keys)
     return (
         ("Method", run.algorithm.title),
         ("Data", printable(f"{summary['dataset']}: {summary['source']}")),
@@ -107,6 +107,7 @@ def facts_of(run: Run) -> tuple[tuple[str, str], ...]:
         *((("Preparation", printable(summary["preparation"])),) if summary.get("preparation") else ()),
         ("Sites, rounds, seed", f"{len(run.sites)}, {len(run.rounds)}, {summary['seed']}"),
         ("Protection", protection),
+        *((("Keys", keys_words(run.config.keys, run.config.colluders)),) if run.exposure.encrypted else ()),
         ("Model", f"{summary['parameters']:,} parameters"),
         ("Device", printable(summary["device"])),
         ("Versions", printable(", ".join(f"{name} {number}" for name, number in summary["versions"].items()))),

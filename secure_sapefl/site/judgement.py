@@ -6,7 +6,7 @@ from typing import Final
 from secure_sapefl.privacy.adjacency import adjacency
 from secure_sapefl.privacy.delta import weak_delta
 from secure_sapefl.privacy.events import Event
-from secure_sapefl.protocol.disclosure import COLLUSION
+from secure_sapefl.protocol.disclosure import keys_words
 from secure_sapefl.protocol.messages import SiteId
 from secure_sapefl.site.policy import Line, Policy, Verdict
 from secure_sapefl.site.shared_review import shared_lines
@@ -32,7 +32,11 @@ def judge(terms: StudyTerms, policy: Policy, rows: int, events: Sequence[Event])
     return (
         method,
         *(_leaves(part, policy) for part in leaving(terms)),
-        Line(topic="shared key", says=COLLUSION, verdict="note"),
+        Line(
+            topic="joint keys" if study.keys == "joint" else "shared key",
+            says=keys_words(study.keys, study.colluders),
+            verdict="note",
+        ),
         _test_results(terms, policy),
         *_cohort(terms, policy),
         *_peers(terms, policy),

@@ -32,6 +32,8 @@ from secure_sapefl.study.settings import PrivacyTerms, StudySettings
 _KIND: Final = "study"
 _SINCE_0_1: Final[Mapping[str, object]] = {
     "scores": "open",
+    "keys": "shared",
+    "colluders": 1,
     "records": {},
     "dp_noise": "local",
     "dp_unit": "record",

@@ -47,6 +47,8 @@ def exposure(terms: StudyTerms) -> Exposure:
         algorithm=terms.blueprint.algorithm,
         protection="ckks",
         scores=terms.blueprint.study.scores,
+        keys=terms.file.keys,
+        colluders=terms.file.colluders,
         peers=f"{who} of {', '.join(terms.file.sites)}",
     )
 

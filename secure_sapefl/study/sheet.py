@@ -3,7 +3,7 @@
 from typing import Any
 
 from secure_sapefl.privacy.adjacency import adjacency
-from secure_sapefl.protocol.disclosure import STAYS
+from secure_sapefl.protocol.disclosure import keys_words, stays
 from secure_sapefl.study.plain_words import exposure, leaving
 from secure_sapefl.study.shared_words import both_numbers
 from secure_sapefl.study.templating import template
@@ -101,7 +101,8 @@ def data_protection_note(terms: StudyTerms) -> str:
         study=terms.file,
         terms=terms,
         leaving=leaving(terms),
-        stays=STAYS,
+        stays=stays(terms.file.keys),
+        keys=keys_words(terms.file.keys, terms.file.colluders),
         not_protected=exposure(terms).not_protected(),
         adjacency=adjacency(terms.file.dp_unit),
         replaced=_replaced(terms) if terms.file.privacy else "",

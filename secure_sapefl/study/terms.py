@@ -77,6 +77,8 @@ class StudyTerms:
 
 
 def _check(file: StudyFile, algorithm: Algorithm) -> None:
+    if file.keys == "joint":
+        raise StudyRejected("Joint keys are for simulations in this release; make the study with keys = shared.")
     if algorithm.homomorphic is Homomorphic.SILENT:
         raise StudyRejected(f"{algorithm.title} sends nothing: there is no study to run. Choose another method.")
     if file.privacy is not None and isinstance(algorithm.releases, NotPrivate):

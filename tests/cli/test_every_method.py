@@ -1,4 +1,4 @@
-"""Every method × protection, through the command line, in every form its result is shown in.
+"""Every method × protection, and × joint keys, through the command line, in every form its result is shown in.
 
 Each cell is run once, with everything on, and resumed once; the tests look at what that left. Charts are drawn once a
 page but not rendered into pixels or SVG, which is the same for all methods and has its own tests.
@@ -31,6 +31,11 @@ TINY = (
     "--clients", "4", "--late-clients", "1", "--rounds", str(ROUNDS), "--local-epochs", "1", "--kappa", "5",
     "--workers", "0", "--threads", "1", "--data-option", "rows=120", "--data-option", "classes=3",
 )  # fmt: skip
+KINDS = {
+    "plaintext": ("--protection", "plaintext"),
+    "ckks": ("--protection", "ckks"),
+    "joint": ("--protection", "ckks", "--keys", "joint"),
+}
 
 
 @dataclass(frozen=True)
@@ -66,16 +71,16 @@ def draw_only(chart: Chart, *_: object) -> str:
     return ""
 
 
-@pytest.fixture(scope="module", params=[f"{m}-{p}" for m in ALGORITHMS for p in ("plaintext", "ckks")])
+@pytest.fixture(scope="module", params=[f"{m}-{p}" for m in ALGORITHMS for p in KINDS])
 def shown(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Shown:
-    method, _, protection = request.param.rpartition("-")
+    method, _, kind = request.param.rpartition("-")
     folder = tmp_path_factory.mktemp(request.param)
     whole, half, card = folder / "whole", folder / "half", folder / "card.md"
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("secure_sapefl.report.view.to_svg", draw_only)
         patch.setattr("secure_sapefl.report.run_report.save_png", lambda *_: None)
         with watched(whole, half) as pages:
-            command = ("--method", method, "--protection", protection, *TINY, "--out", str(whole))
+            command = ("--method", method, *KINDS[kind], *TINY, "--out", str(whole))
             first = invoke("simulate", *command, "--live", "--format", "json")
         patch.setattr("secure_sapefl.report.run_report.write_report", lambda _: None)
         again = invoke("simulate", "--resume", str(half), "--quiet")
@@ -131,6 +136,7 @@ def words(page: str) -> str:
 
 def test_json_is_strict_and_whole(shown: Shown) -> None:
     assert shown.summary["method"] == shown.method
+    assert shown.summary["keys"] in ("shared", "joint")
     assert len(shown.summary["accuracy"]["per_client"]) == 3
     assert shown.summary["late_clients"]["accuracy"]["mean"] is not None
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from secure_sapefl.config import Config
-from secure_sapefl.engine import simulator
+from secure_sapefl.engine import protection
 from secure_sapefl.engine.events import AggregateOpened, RunEvent, TrainingEnded
 from secure_sapefl.engine.simulator import simulate
 from secure_sapefl.protocol.messages import RoundOutcome
@@ -25,7 +25,7 @@ class LyingServer(Server):
 
 
 def test_a_replayed_sum_changes_nothing_and_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(simulator, "Server", LyingServer)
+    monkeypatch.setattr(protection, "Server", LyingServer)
     config = Config(method="fedavg", clients=3, rounds=3, local_epochs=1, workers=0, rows=200)
     opened, ended = [], []
 

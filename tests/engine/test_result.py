@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from secure_sapefl import Config, simulate
-from secure_sapefl.engine.result import Result, RoundRecord, Traffic
+from secure_sapefl.engine.result import Leg, Result, RoundRecord, Traffic
 from secure_sapefl.metrics import Scores, Spread
 from secure_sapefl.protocol.messages import Invitation, Refusal, RoundOutcome, RoundUpload, SealedModel
 
@@ -31,6 +31,7 @@ BESIDES = {
     "late_clients",
     "preparation",
     "metrics",
+    "keys",
 }
 
 
@@ -94,5 +95,9 @@ def test_traffic_is_a_mean_over_those_who_sent_and_those_who_were_invited() -> N
     ]
     uploads = [RoundUpload(site="a", round_index=1, similarity_score=1.0, update=b"12", theta_personal=sealed)]
     outcome = RoundOutcome(round_index=1, aggregate=b"123456", weights=(), refusals=())
-    assert Traffic.from_messages(invitations, uploads, outcome) == Traffic(up=8 + 2 + 4, update=2, down=6 + 4 / 2)
-    assert Traffic.from_messages(invitations, [], outcome).up == 0
+    assert Traffic.from_messages(invitations, uploads, outcome, Leg()) == Traffic(
+        up=8 + 2 + 4, update=2, down=6 + 4 / 2
+    )
+    assert Traffic.from_messages(invitations, [], outcome, Leg()).up == 0
+    with_leg = Traffic.from_messages(invitations, uploads, outcome, Leg(up=10, down=100))
+    assert with_leg == Traffic(up=24, update=2, down=108), "a committee's leg counts on top"

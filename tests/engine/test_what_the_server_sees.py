@@ -15,6 +15,7 @@ import torch
 from sapefl_crypto import CohortKey, Parameters
 from secure_sapefl import AggregateOpened, Config, RunEvent, SitesTrained
 from secure_sapefl.audit.server_attacks import reachable
+from secure_sapefl.engine import protection as protections
 from secure_sapefl.engine import simulator
 from secure_sapefl.engine.assembly import assemble
 from secure_sapefl.engine.protection import Ckks
@@ -138,7 +139,7 @@ def recorded_run(monkeypatch: pytest.MonkeyPatch, protection: str, scores: str =
 
     for codec in (CkksCodec, PlaintextCodec):
         monkeypatch.setattr(codec, "decrypt", opening(codec.decrypt))
-    monkeypatch.setattr(simulator, "Server", Recorded)
+    monkeypatch.setattr(protections, "Server", Recorded)
     small = {"clients": 4, "rounds": 3, "local_epochs": 1, "data_options": {"rows": 200}, "workers": 0}
     config = Config(**small, protection=protection, scores=scores)
     assembly = assemble(config)

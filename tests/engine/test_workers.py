@@ -34,7 +34,7 @@ def answer(value: float) -> Answer:
 
 def test_inline_it_is_done_at_once_and_a_refusal_waits_in_the_future() -> None:
     codec = PlaintextCodec(Parameters(max_clients=2))
-    with InlineProtector(codec) as protector:
+    with InlineProtector(lambda said, study, index: protect(said, codec, study, index)) as protector:
         sent, refused = (protector.submit(answer(value), STUDY, 0) for value in (0.5, 1e9))
     assert sent.done()
     assert sent.result() == protect(answer(0.5), codec, STUDY, 0)

@@ -3,39 +3,46 @@
 import dataclasses
 import re
 import textwrap
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import get_args
 
 import numpy as np
 import pytest
 
-from secure_sapefl import Config, RunEvent, SitesTrained
+from secure_sapefl import Config, MessageSent, RunEvent, SitesTrained
 from secure_sapefl.algorithms.registry import ALGORITHMS, algorithm
 from secure_sapefl.audit.parties import AtServer, AtSite
 from secure_sapefl.audit.recording import PublicTerms, Recorder, RoundMessages
-from secure_sapefl.config import ProtectionName, ScoreVisibility
+from secure_sapefl.config import KeyChoice, ProtectionName, ScoreVisibility
 from secure_sapefl.engine.assembly import assemble
+from secure_sapefl.engine.protection import Joint
 from secure_sapefl.engine.simulator import Simulation
-from secure_sapefl.protocol.disclosure import Disclosure, Exposure, Item, Level
+from secure_sapefl.protocol.disclosure import Disclosure, Exposure, Item, Level, keys_words, protection_words, stays
 from secure_sapefl.protocol.encrypted import CkksCodec
+from secure_sapefl.protocol.joint.messages import Delivery
 from secure_sapefl.protocol.messages import Invitation, RoundOutcome, RoundUpload
 from secure_sapefl.protocol.plaintext import PlaintextCodec
 
 THREAT_MODEL = Path(__file__).parents[2] / "docs" / "threat-model.md"
-Kind = tuple[str, ProtectionName, ScoreVisibility]
+Kind = tuple[str, ProtectionName, ScoreVisibility, KeyChoice]
 KINDS: list[Kind] = [
-    ("sapefl", "ckks", "open"),
-    ("sapefl", "ckks", "hidden"),
-    ("sapefl", "plaintext", "open"),
-    ("fedavg", "ckks", "open"),
-    ("fedavg", "plaintext", "hidden"),
-    ("fedacs", "ckks", "open"),
+    ("sapefl", "ckks", "open", "shared"),
+    ("sapefl", "ckks", "hidden", "shared"),
+    ("sapefl", "plaintext", "open", "shared"),
+    ("fedavg", "ckks", "open", "shared"),
+    ("fedavg", "plaintext", "hidden", "shared"),
+    ("fedacs", "ckks", "open", "shared"),
+    ("sapefl", "ckks", "open", "joint"),
+    ("fedavg", "ckks", "open", "joint"),
+    ("sapefl", "plaintext", "open", "joint"),
+    ("fedacs", "ckks", "open", "joint"),
 ]
 
 
 def said(kind: Kind) -> dict[Item, Disclosure]:
-    method, protection, scores = kind
-    exposure = Exposure(algorithm=algorithm(method), protection=protection, scores=scores)
+    method, protection, scores, keys = kind
+    exposure = Exposure(algorithm=algorithm(method), protection=protection, scores=scores, keys=keys)
     return {one.item: one for one in exposure.disclosures()}
 
 
@@ -43,11 +50,12 @@ class Everything:
     """A run as its server and one of its sites had it, and as it was."""
 
     def __init__(self, kind: Kind) -> None:
-        method, protection, scores = kind
+        method, protection, scores, keys = kind
         config = Config(
             method=method,
             protection=protection,
             scores=scores,
+            keys=keys,
             clients=4,
             rounds=3,
             participation=1.0,
@@ -58,8 +66,11 @@ class Everything:
         self.simulation = Simulation(assemble(config))
         self.messages: list[RoundMessages] = []
         self.trained: list[SitesTrained] = []
-        public, site_codec = PublicTerms.from_simulation(self.simulation), self.simulation.protection.codec()
+        self.delivered: list[Delivery] = []  # to the curious site, as a member of committees
+        public, chosen = PublicTerms.from_simulation(self.simulation), self.simulation.protection
         self.curious = self.simulation.assembly.sites.names[0]
+        alone = isinstance(chosen, Joint)
+        site_codec = chosen.sites.codec([self.curious]) if alone else chosen.codec()
         self.server = AtServer("server", public, PlaintextCodec(public.params))  # it has no key: it tries without
         self.site = AtSite("site", public, site_codec, self.curious)
         self.site_holds_a_key = isinstance(site_codec, CkksCodec)
@@ -70,7 +81,11 @@ class Everything:
         self.messages.append(messages)
 
     def watch(self, event: RunEvent) -> None:
-        self.trained += [event] if isinstance(event, SitesTrained) else []
+        match event:
+            case SitesTrained():
+                self.trained.append(event)
+            case MessageSent(message=Delivery() as delivery, recipients=(site,)) if site == self.curious:
+                self.delivered.append(delivery)
 
     @property
     def uploads(self) -> list[RoundUpload]:
@@ -118,6 +133,7 @@ def of_server(run: Everything, kind: Kind) -> dict[Item, Level]:
         "personal model": level(bool(run.server.personal), models),
         "global model": level(run.server.theta_global is not None, updates),
         "key": level(kind[1] == "ckks" and bool(run.server.updates), sent=False),
+        "shares": level(read=False, sent=any(upload.shares for upload in run.uploads)),
     }
 
 
@@ -131,6 +147,7 @@ def of_site(run: Everything) -> dict[Item, Level]:
         "personal model": level(bool(run.site.personal), sent=False),
         "global model": level(run.site.theta_global is not None, sent=False),
         "key": level(run.site_holds_a_key, sent=False),
+        "shares": level(bool(run.site.updates), sent=bool(run.delivered)),  # one opens nothing
     }
 
 
@@ -149,7 +166,7 @@ def test_the_words_are_held_against_a_recorded_run(kind: Kind) -> None:
 
 def test_rows_and_similarities_pass_over_no_wire() -> None:
     """In plaintext, where every byte can be read."""
-    run = Everything(("sapefl", "plaintext", "open"))
+    run = Everything(("sapefl", "plaintext", "open", "shared"))
     wire = run.on_the_wire()
     rows = [client.train.X for client in run.simulation.assembly.federation.clients]
     assert not any(row.astype(kind).tobytes() in wire for own in rows for row in own for kind in ("<f4", "<f8"))
@@ -162,22 +179,22 @@ def test_rows_and_similarities_pass_over_no_wire() -> None:
 
 
 def test_where_nothing_is_sent_nobody_sees_anything() -> None:
-    assert Everything(("local", "plaintext", "open")).uploads == []
-    words = said(("local", "ckks", "open")).values()
+    assert Everything(("local", "plaintext", "open", "shared")).uploads == []
+    words = said(("local", "ckks", "open", "shared")).values()
     assert {view.level for one in words for view in (one.server, one.sites)} == {"nothing"}
 
 
 def test_every_field_of_a_message_is_accounted_for() -> None:
     """A new field in a message has to get its words."""
     fields = {kind: {field.name for field in dataclasses.fields(kind)} for kind in (RoundUpload, Invitation)}
-    assert fields[RoundUpload] == {"site", "round_index", "similarity_score", "update", "theta_personal"}
-    assert fields[Invitation] == {"site", "round_index", "peers", "models"}
+    assert fields[RoundUpload] == {"site", "round_index", "similarity_score", "update", "theta_personal", "shares"}
+    assert fields[Invitation] == {"site", "round_index", "peers", "models", "keys", "attempt"}
     outcome = {field.name for field in dataclasses.fields(RoundOutcome)}
     assert outcome == {"round_index", "aggregate", "weights", "refusals", "left_out", "reports"}
 
 
 def test_the_shared_key_is_not_kept_quiet() -> None:
-    assert "cohort key" in said(("sapefl", "ckks", "open"))["update"].sites.does
+    assert "cohort key" in said(("sapefl", "ckks", "open", "shared"))["update"].sites.does
     exposure = Exposure(algorithm=algorithm("sapefl"), protection="ckks", scores="open")
     assert "server and one site work together" in exposure.not_protected()[0]
     assert "their scores are known" in exposure.not_protected()[1]
@@ -187,15 +204,20 @@ def test_the_shared_key_is_not_kept_quiet() -> None:
 
 @pytest.mark.parametrize("method", ALGORITHMS)
 @pytest.mark.parametrize("protection", get_args(ProtectionName))
-def test_sentences_go_on_from_their_party(method: str, protection: ProtectionName) -> None:
-    for one in said((method, protection, "open")).values():
+@pytest.mark.parametrize("keys", get_args(KeyChoice))
+def test_sentences_go_on_from_their_party(method: str, protection: ProtectionName, keys: KeyChoice) -> None:
+    for one in said((method, protection, "open", keys)).values():
         assert re.fullmatch(r"(reads|sees|is|adds|passes|has|follows|cannot) [^.]+", one.server.does)
         assert re.fullmatch(r"(read|see|are|can|hold|have) [^.]+", one.sites.does)
 
 
 def documented() -> str:
     """The section of the threat model that is written from the words; `docs/threat-model.md` holds it as it is here."""
-    columns: list[Kind] = [("sapefl", "plaintext", "open"), ("sapefl", "ckks", "open"), ("sapefl", "ckks", "hidden")]
+    columns: list[Kind] = [
+        ("sapefl", "plaintext", "open", "shared"),
+        ("sapefl", "ckks", "open", "shared"),
+        ("sapefl", "ckks", "hidden", "shared"),
+    ]
     plain, encrypted, hidden = (said(kind) for kind in columns)
     lines = ["| what | server, `plaintext` | server, `ckks` | the other sites |", "|---|---|---|---|"]
     for item, one in encrypted.items():
@@ -205,12 +227,44 @@ def documented() -> str:
             cells = plain[item].server.level, hidden[item].server.level, hidden[item].sites.level
             lines.append(f"| {one.what}, with `--scores hidden` | {' | '.join(cells)} |")
     lines.append("")
-    for one in encrypted.values():
-        words = f"{one.what}: the server {one.server.does}. The other sites {one.sites.does}."
-        lines += textwrap.wrap(words, 118, initial_indent="- ", subsequent_indent="  ")
+    lines += sentences(encrypted.values())
+    lines += ["", "With `--keys joint` the levels are the same but for the key, and this is different:", ""]
+    lines += sentences(
+        one for item, one in said(("sapefl", "ckks", "open", "joint")).items() if encrypted.get(item) != one
+    )
     return "\n".join(lines)
+
+
+def sentences(disclosures: Iterable[Disclosure]) -> Iterator[str]:
+    for one in disclosures:
+        words = f"{one.what}: the server {one.server.does}. The other sites {one.sites.does}."
+        yield from textwrap.wrap(words, 118, initial_indent="- ", subsequent_indent="  ")
 
 
 def test_the_threat_model_is_written_from_the_words() -> None:
     section = THREAT_MODEL.read_text(encoding="utf-8").partition("## What each party sees\n")[2].partition("\n## ")[0]
     assert documented() in section, f"docs/threat-model.md should hold\n{documented()}"
+
+
+def test_which_keys_and_what_that_means_takes_two_sentences() -> None:
+    for words in (keys_words("shared", 1), keys_words("joint", 1), keys_words("joint", 3)):
+        assert len(re.findall(r"\.(?= |$)", words)) == 2
+    assert "one site working with the server can read nobody's update" in keys_words("joint", 1)
+    assert "3 sites working with the server" in keys_words("joint", 3)
+    assert "not been reviewed outside" in keys_words("joint", 1)
+
+
+def test_a_run_says_in_a_line_how_it_was_protected() -> None:
+    assert "server could read every update" in protection_words("plaintext", "joint")
+    assert protection_words("ckks", "joint").startswith("ckks, joint keys: ")
+    assert "joint" not in protection_words("ckks", "shared")
+
+
+def test_joint_studies_say_what_they_do_not_protect_against() -> None:
+    exposure = Exposure(algorithm=algorithm("sapefl"), protection="ckks", scores="open", keys="joint", colluders=2)
+    beyond, given_, known = exposure.not_protected()
+    assert beyond.startswith("More than 2 sites working with the server may read")
+    assert "personal models that this site was given" in given_
+    assert "scores are known" in known
+    assert "betray the cohort key" in stays("shared")[1]
+    assert "no key can be learned" in stays("joint")[1]

@@ -1,11 +1,12 @@
 """Who takes part and who is whose peer: public, seeded, the same for everybody who computes it."""
 
 import math
+from dataclasses import replace
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from secure_sapefl.protocol.study import Study
+from secure_sapefl.protocol.study import Study, readers_of
 
 studies = st.builds(
     lambda sites, participation, seed, peers: Study(
@@ -57,3 +58,57 @@ def test_rounds_and_seeds_draw_differently() -> None:
 
     assert len(set(cohorts(0))) == 5
     assert cohorts(0) != cohorts(1)
+
+
+def joint(**changes: object) -> Study:
+    fields = {"name": "s", "sites": tuple("abcd"), "participation": 1.0, "seed": 0, "parameters": 1, "max_score": 1.0}
+    return Study(**(fields | {"keys": "joint", "rounds": 4} | changes))  # type: ignore[arg-type]
+
+
+def test_a_model_is_for_those_it_can_be_given_to_before_its_sender_makes_another() -> None:
+    """Half of four sites a round, by hand from the draws: who is with the sender when it is drawn next."""
+    study = joint(participation=0.5, rounds=30)
+    for made in range(28):
+        for place, sender in enumerate(study.sites):
+            following = next((t for t in range(made + 1, 30) if place in study.cohort(t)), None)
+            if following is not None:
+                others = {study.sites[c] for c in study.cohort(following) if c != place}
+                assert set(readers_of(study, sender, made)) == others
+
+
+def test_the_last_models_are_for_those_who_come_late_too() -> None:
+    study = joint(late=("z",))
+    assert readers_of(study, "a", 2) == ("b", "c", "d"), "a makes another in round 3"
+    assert readers_of(study, "a", 3) == ("b", "c", "d", "z")
+    assert readers_of(study, "z", 3) == (), "a late site sends nothing"
+
+
+def test_few_peers_means_few_readers() -> None:
+    study = joint(peers_per_client=1, rounds=2)
+    given = {sender: readers_of(study, sender, 0) for sender in study.sites}
+    assert sum(map(len, given.values())) == 4, "each of four sites is given one model"
+    assert study.is_given("b", "a", 0) == ("b" in given["a"])
+    assert replace(study, keys="shared").is_given("b", "a", 0), "the cohort key opens all"
+
+
+@given(studies, st.integers(0, 20))
+def test_whoever_is_handed_a_fresh_model_can_open_it(study: Study, made: int) -> None:
+    study = replace(study, keys="joint", rounds=22)
+    for place in study.cohort(made):
+        sender = study.sites[place]
+        for reader in study.cohort(made + 1):
+            if place in study.peers_of(reader, made + 1):
+                assert study.is_given(study.sites[reader], sender, made)
+
+
+def test_why_a_sum_is_not_made() -> None:
+    shared, study = joint(keys="shared"), joint()
+    assert shared.objection([5], 1) is None
+    assert shared.objection([5, 5], 3) == "2 sites sent a score above 0, the study asks for 3 in a sum."
+    assert study.objection([5, 5], 1) == "2 sites sent a score above 0, the study asks for 3 in a sum."
+    assert study.objection([], 3) is None, "a sum of nothing shows nobody"
+    assert study.objection([32, 32, 8], 1) is None
+    uneven = study.objection([32, 3, 1], 1)
+    assert uneven is not None, "without the 3, 32 of 33 are one site's"
+    assert "more than 90%" in uneven
+    assert shared.objection([32, 3, 1], 1) is None

@@ -55,10 +55,8 @@ def sealed_answer(
 
 def read_answer(data: bytes, about: JointRound, claimed: JointClaim, *, sealing: Unsealer, reader: str) -> Answer:
     """The answer, if a member of this committee signed and sealed it for this claim; else `FrameRejected`."""
-    header, member = _read_header(data, about, claimed)
-    message = data[:-SIGNATURE_BYTES]
-    verify_document(about.roster[member], message, data[-SIGNATURE_BYTES:], kind=_KIND)
-    plain = open_from_many(sealing, reader, message[len(header) :], context=_context(header))
+    header, member = verified_header(data, about, claimed)
+    plain = open_from_many(sealing, reader, data[len(header) : -SIGNATURE_BYTES], context=_context(header))
     count = SHARED_NUMBERS + CHECKS * len(claimed.claim)
     if len(plain) != count * PRIME_BITS // 8:
         raise FrameRejected(f"Member {member!r}, {about}: its answer has the wrong length; leave it out.")
@@ -66,6 +64,13 @@ def read_answer(data: bytes, about: JointRound, claimed: JointClaim, *, sealing:
     if int(numbers.max()) >= PRIME:
         raise FrameRejected(f"Member {member!r}, {about}: its answer holds what its field does not; leave it out.")
     return Answer(member=member, total=numbers[:SHARED_NUMBERS], checks=numbers[SHARED_NUMBERS:].reshape(-1, CHECKS))
+
+
+def verified_header(data: bytes, about: JointRound, claimed: JointClaim) -> tuple[bytes, str]:
+    """The part in the open and the member, if that member signed this for this claim. Needs no key."""
+    header, member = _read_header(data, about, claimed)
+    verify_document(about.roster[member], data[:-SIGNATURE_BYTES], data[-SIGNATURE_BYTES:], kind=_KIND)
+    return header, member
 
 
 def _read_header(data: bytes, about: JointRound, claimed: JointClaim) -> tuple[bytes, str]:

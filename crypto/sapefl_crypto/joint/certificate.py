@@ -33,6 +33,13 @@ def sign_claim(identity: SiteIdentity, claimed: JointClaim) -> bytes:
     return sign_document(identity, claimed.to_bytes(), kind=_KIND)
 
 
+def verify_endorsement(about: JointRound, claimed: JointClaim, member: str, signature: bytes) -> None:
+    """Return only if this member of the committee signed exactly this claim; else `FrameRejected`."""
+    if member not in about.committee.members:
+        raise FrameRejected(f"{member!r}, {about}: not on this round's committee; its signature counts for nothing.")
+    verify_document(about.roster[member], claimed.to_bytes(), signature, kind=_KIND)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Certificate:
     digest: bytes
@@ -42,8 +49,7 @@ class Certificate:
         """Raise unless a quorum of the committee signed exactly this claim."""
         if self.digest != claimed.digest:
             raise AggregateRejected("certificate", f"{about}: it certifies another claim than this one.")
-        document = claimed.to_bytes()
-        valid = [name for name in self.signatures if self._holds(name, document, about)]
+        valid = [name for name in self.signatures if self._holds(name, claimed, about)]
         if len(valid) < about.committee.quorum:
             raise AggregateRejected(
                 "certificate",
@@ -51,11 +57,9 @@ class Certificate:
                 f"{about.committee.quorum} are needed; ask the server for the missing signatures.",
             )
 
-    def _holds(self, name: str, document: bytes, about: JointRound) -> bool:
-        if name not in about.committee.members:
-            return False
+    def _holds(self, name: str, claimed: JointClaim, about: JointRound) -> bool:
         try:
-            verify_document(about.roster[name], document, self.signatures[name], kind=_KIND)
+            verify_endorsement(about, claimed, name, self.signatures[name])
         except FrameRejected:
             return False
         return True

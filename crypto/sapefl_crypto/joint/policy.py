@@ -6,6 +6,7 @@ of *comparable* weight: a sum that is nearly all one site's is that site's updat
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Final
 
 from sapefl_crypto.claims import Claim, ClaimPolicy
 from sapefl_crypto.errors import AggregateRejected
@@ -13,6 +14,8 @@ from sapefl_crypto.joint.aggregate import JointClaim
 from sapefl_crypto.joint.frames import Manifest
 from sapefl_crypto.joint.occasion import JointRound
 from sapefl_crypto.occasion import Kind
+
+LARGEST_HONEST_SHARE: Final = 0.9
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,7 +25,7 @@ class JointPolicy:
     ``own`` is the manifest of the frame this site sent. ``rules`` are those of shared keys, its ``own`` unused.
     """
 
-    max_honest_share: float = 0.9
+    max_honest_share: float = LARGEST_HONEST_SHARE
     rules: ClaimPolicy = field(default_factory=ClaimPolicy)
     own: Manifest | None = None
     own_may_be_left_out: bool = False
