@@ -43,10 +43,6 @@ def window_statistics(windows: Windows) -> NDArray[np.float32]:
     return (SCALE * columns).reshape(len(windows), -1).astype(np.float32)
 
 
-def statistic_names(channels: tuple[str, ...]) -> tuple[str, ...]:
-    return tuple(f"{channel}: {statistic}" for channel in channels for statistic in STATISTICS)
-
-
 def _in_time(windows: Windows) -> list[NDArray[np.float32]]:
     mean = windows.mean(axis=1)
     centred = windows - mean[:, None]

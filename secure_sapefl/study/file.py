@@ -26,7 +26,7 @@ from secure_sapefl.data.tables.schema import Schema, read_schema
 from secure_sapefl.errors import BadInput, StudyRejected
 from secure_sapefl.protocol.messages import SiteId
 from secure_sapefl.protocol.study import cohort_size
-from secure_sapefl.study.roster import SMALLEST_ROSTER, PublicKey, read_keys, require_distinct
+from secure_sapefl.study.roster import SMALLEST_ROSTER, PublicKey, read_keys, require_distinct, require_free_names
 from secure_sapefl.study.settings import PrivacyTerms, StudySettings
 
 _KIND: Final = "study"
@@ -60,6 +60,7 @@ class StudyFile(StudySettings):
     @model_validator(mode="after")
     def _consistent(self) -> Self:
         require_distinct((self.coordinator_keys, *self.sites_keys))
+        require_free_names(self.sites_keys)
         if self.cohort_size > self.protection.max_clients:
             raise StudyRejected(
                 f"{self.cohort_size} sites take part in a round, the encryption is planned for "

@@ -12,6 +12,7 @@ from sapefl_crypto.keys.identity import SitePublicKeys
 from secure_sapefl.errors import StudyRejected
 
 SMALLEST_ROSTER: Final = 2
+_TAKEN: Final = ("outcome", "server")  # a file of the server's, and who speaks where the server does
 
 read_keys = lru_cache(maxsize=1 << 12)(SitePublicKeys.from_text)
 """Keys from their text; reading them checks points on curves, so each text is read once."""
@@ -42,3 +43,10 @@ def require_distinct(parties: Sequence[SitePublicKeys]) -> None:
                 raise StudyRejected(
                     f"{one.name!r} and {other.name!r} have the same {what}; coordinator and sites each need their own."
                 )
+
+
+def require_free_names(sites: Sequence[SitePublicKeys]) -> None:
+    """No site is called what something else of a study is called already."""
+    for site in sites:
+        if site.name.casefold() in _TAKEN:
+            raise StudyRejected(f"A site cannot be called {site.name!r}: the server uses that name. Choose another.")

@@ -51,7 +51,7 @@ class StudySettings(Plan):
     name: StudyName = setting("Federation", ..., "The study's name; the cohort key must bear it too.")
     purpose: str = setting("Federation", "", "What it is for, in one line for data officers.", max_length=2000)
     participation: float = setting("Federation", 1.0, "Share of the sites in a round, r.", gt=0, le=1)
-    largest_site: int = setting("Data", ..., "Most training records any site has; public.", ge=1)
+    largest_site: int = setting("Data", ..., "Most training records any site has; public.", ge=1, le=10**9)
     records: dict[str, Annotated[int, Field(ge=1)]] = setting(
         "Data", {}, "SITE=N: training records that a site of a private study declares; else --largest-site."
     )

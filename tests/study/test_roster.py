@@ -44,3 +44,18 @@ def test_different_parties_pass_and_twins_are_named(identities: list[SiteIdentit
     require_distinct([site.public for site in identities])
     with pytest.raises(StudyRejected, match="'a' and 'twin' have the same signing key"):
         require_distinct([identities[0].public, read_keys(renamed(identities[0], b"twin"))])
+
+
+@pytest.mark.parametrize("name", ["outcome", "Server"])
+def test_a_site_is_not_called_what_the_server_calls_something_else(
+    make_study: MakeStudy, identities: list[SiteIdentity], name: str
+) -> None:
+    """A site's sealed model is kept under its name, beside the round's outcome."""
+    roster = [*(one.public.to_text() for one in identities), SiteIdentity.generate(name).public.to_text()]
+    with pytest.raises(BadInput, match=f"cannot be called '{name}'"):
+        make_study(roster=roster)
+
+
+def test_a_number_of_records_nobody_can_have_is_refused_at_once(make_study: MakeStudy) -> None:
+    with pytest.raises(BadInput, match="largest_site"):
+        make_study(largest_site=10**26)

@@ -63,7 +63,7 @@ def test_an_invitations_models_stand_behind_its_head_in_order() -> None:
         *((read_nonce, wrong) for wrong in ("x" * 65, 7, None)),
         *((read_bytes, wrong) for wrong in (b"raw", 7, None, "not base64!")),
     ],
-    ids=repr,
+    ids=lambda value: getattr(value, "__name__", ascii(value)[:20]),
 )
 def test_what_is_no_count_name_nonce_or_text_is_refused(read: Callable[[Any], object], wrong: object) -> None:
     with pytest.raises(ValueError, match=r"."):

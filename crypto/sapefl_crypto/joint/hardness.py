@@ -27,7 +27,7 @@ _SMALLEST_BLOCK: Final = 60  # below, delta(b) is not to be trusted
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Estimate:
+class AttackCost:
     width: float
     block: int
     samples: int
@@ -41,7 +41,7 @@ class Estimate:
         return math.floor(QUANTUM * self.block)
 
 
-def core_svp(width: float, degree: int = RING_DEGREE, modulus: int = PRIME) -> Estimate:
+def core_svp(width: float, degree: int = RING_DEGREE, modulus: int = PRIME) -> AttackCost:
     """The smallest block for which some number of samples suffices."""
     low, high = _SMALLEST_BLOCK, 4 * degree
     while low < high:
@@ -50,7 +50,7 @@ def core_svp(width: float, degree: int = RING_DEGREE, modulus: int = PRIME) -> E
             low = middle + 1
         else:
             high = middle
-    return Estimate(width=width, block=low, samples=_best_samples(width, low, degree, modulus) or 0)
+    return AttackCost(width=width, block=low, samples=_best_samples(width, low, degree, modulus) or 0)
 
 
 def _best_samples(width: float, block: int, degree: int, modulus: int) -> int | None:
