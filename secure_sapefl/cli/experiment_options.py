@@ -56,9 +56,9 @@ def contenders(text: str) -> "list[Contender]":
 
     found = []
     for name in split([text]):
-        parts = name.split(":")
-        method = ":".join(part for part in parts if "=" not in part)
-        options = [part for part in parts if "=" in part]
+        first, *rest = name.split(":")
+        place = [] if first in (*ALGORITHMS, "all") else [part for part in rest if "=" not in part]
+        method, options = ":".join((first, *place)), [part for part in rest if part not in place]
         every = ALGORITHMS if method == "all" else (method,)
         found += [Contender(method=each, options=key_values(options)) for each in every]
     return found

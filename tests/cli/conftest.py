@@ -46,7 +46,7 @@ def hospitals(cli: Callable[..., Answer]) -> Path:
     """A table of three hospitals of unequal size."""
     rng, sizes = np.random.default_rng(0), {"amber": 40, "birch": 30, "cedar": 20}
     rows = [
-        f"{hospital},{age:.2f},{pressure:.2f},{'ill' if age > 0 else 'well'}"
+        f"{hospital},{age:.2f},{pressure:.2f},{'ill' if age + pressure > 0 else 'well'}"
         for hospital, size in sizes.items()
         for age, pressure in rng.normal(size=(size, 2))
     ]

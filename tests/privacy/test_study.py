@@ -19,7 +19,7 @@ from secure_sapefl.algorithms.registry import ALGORITHMS
 from secure_sapefl.algorithms.releases import NotPrivate
 from secure_sapefl.config import Config
 from secure_sapefl.data.datasets import heart
-from secure_sapefl.engine import assembly, simulator
+from secure_sapefl.engine import assembly
 from secure_sapefl.engine.assembly import assemble
 from secure_sapefl.engine.events import RoundClosed, RunEvent
 from secure_sapefl.engine.simulator import Simulation, resume, simulate
@@ -31,6 +31,7 @@ from secure_sapefl.privacy.ledger import Paid
 from secure_sapefl.privacy.ledger_file import FileStore
 from secure_sapefl.privacy.study import PrivateSite, StudyPrivacy, Terms
 from secure_sapefl.protocol.messages import RoundUpload
+from secure_sapefl.protocol.server import Server
 from secure_sapefl.stopwatch import Stopwatch
 from secure_sapefl.streams import Purpose
 
@@ -59,13 +60,13 @@ def private() -> Callable[..., Simulation]:
 def uploads(monkeypatch: pytest.MonkeyPatch) -> list[RoundUpload]:
     """Everything that leaves a site from now on."""
     sent: list[RoundUpload] = []
-    accept = simulator.Server.accept
+    accept = Server.accept
 
-    def overheard(self: simulator.Server, upload: RoundUpload) -> bool:
+    def overheard(self: Server, upload: RoundUpload) -> bool:
         sent.append(upload)
         return accept(self, upload)
 
-    monkeypatch.setattr(simulator.Server, "accept", overheard)
+    monkeypatch.setattr(Server, "accept", overheard)
     return sent
 
 
@@ -93,7 +94,7 @@ def events_of(simulation: Simulation, site: str) -> tuple[Event, ...]:
     return next(one.ledger.events for one in study_of(simulation).sites if one.name == site)
 
 
-PUBLIC = {"site", "round_index"}
+PUBLIC = {"site", "round_index", "shares"}  # shares are of a key that was drawn at random
 OPTIONS: dict[str, list[dict[str, Any]]] = {
     "sapefl": [{}, {"influence": 0.0}, {"anchoring": "proximal"}, {"personal_epochs": 2, "personal_start": "personal"}],
     "sapefl-plus": [{}, {"similarity": "raw"}, {"start": "peers", "averaging": False}, {"influence": 0.0}],
@@ -186,7 +187,7 @@ def test_a_method_without_a_private_form_refuses_with_its_reason(
     private: Callable[..., Simulation], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     unpaid = replace(ALGORITHMS["fedavg"], releases=NotPrivate("it reads records nobody accounts for."))
-    monkeypatch.setattr(assembly, "configured", lambda *_: (unpaid, NoOptions()))
+    monkeypatch.setattr(assembly.own, "configured", lambda *_: (unpaid, NoOptions()))
     with pytest.raises(BadInput, match="has no differentially private form: it reads records nobody accounts for"):
         private("fedavg")
 
