@@ -25,8 +25,11 @@ BUDGET = {"dp_epsilon": 8.0, "dp_delta": 1e-3}
 
 
 @pytest.mark.filterwarnings("ignore::secure_sapefl.privacy.errors.PrivacyWarning")
-@pytest.mark.parametrize("budget", [{}, BUDGET], ids=["no-budget", "budget"])
-@pytest.mark.parametrize("protection", ["plaintext", "ckks"])
+@pytest.mark.parametrize(
+    ("protection", "budget"),
+    [("plaintext", {}), ("ckks", {}), ("ckks", BUDGET), pytest.param("plaintext", BUDGET, marks=pytest.mark.slow)],
+    ids=["plaintext", "ckks", "ckks-budget", "plaintext-budget"],
+)
 @pytest.mark.parametrize("method", sorted(ALGORITHMS))
 def test_a_module_with_dropout(method: str, protection: str, budget: dict[str, float]) -> None:
     def build(about: Any) -> Residual:

@@ -41,6 +41,7 @@ def test_every_part_is_run_and_remembered(checkout, capfd):
     assert "1 tests  passed" in last[1]
 
 
+@pytest.mark.slow
 def test_only_what_has_not_passed_here_is_stale(checkout, capfd):
     slow.main([GOOD])
     capfd.readouterr()
