@@ -117,6 +117,11 @@ def _finished(folder: Path) -> tuple[Config, dict[str, Any]]:
             f"{algorithm.title} sends nothing: no party but the site itself sees a model, and there is nothing to "
             "audit. Audit a run of another method (`secure-sapefl methods`)."
         )
+    if config.keys == "joint" and config.protection == "ckks":
+        raise BadInput(
+            "These attacks do not know joint keys yet: what they try, they try against one key that all sites share. "
+            "Audit the same study with --keys shared, or its twin with --protection plaintext."
+        )
     return config, summary
 
 

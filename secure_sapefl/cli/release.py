@@ -52,7 +52,7 @@ def release(
 def _counted(model: "PublishedModel") -> str:
     about = model.about
     if about["allowed_releases"] is None:
-        return "No noise was added: the run was not encrypted, and there is no key to protect."
+        return "No noise was added: no key that still exists could be learned from the model."
     return (
         f"Noise: standard deviation {about['noise']:.1e}, for the key's sake. "
         f"This is release {about['release']} of {about['allowed_releases']}."

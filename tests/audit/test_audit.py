@@ -75,6 +75,8 @@ def test_what_is_not_a_finished_run_is_refused(tmp_path: Path, finished: Callabl
     (tmp_path / "config.toml").write_text("rounds = 2\n")
     with pytest.raises(BadInput, match="not a finished run"):
         audit(tmp_path)
+    with pytest.raises(BadInput, match="do not know joint keys yet"):
+        audit(finished(method="fedavg", keys="joint", protection="ckks", participation=1.0))
     with pytest.raises(BadInput, match="sends nothing"):
         audit(finished(**SMALL, method="local"))
 
