@@ -4,7 +4,7 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: simulate test format slow measure docs check-deps sbom reproducible clean
+.PHONY: simulate test format slow measure docs check-deps sbom reproducible wheelhouse clean
 
 simulate: $(VENV)/.installed        ## the default study: SAPE-FL, encrypted, 20 clients, 10 rounds
 	$(BIN)/secure-sapefl simulate
@@ -34,6 +34,9 @@ sbom: $(VENV)/.installed-security          ## dist/sbom.json: a bill of material
 
 reproducible: $(VENV)/.installed-dev       ## build twice, apart, and compare byte by byte
 	$(BIN)/python scripts/reproducible.py
+
+wheelhouse: $(VENV)/.installed             ## dist/wheelhouse: all wheels and install.sh, for machines without a network
+	$(BIN)/python scripts/wheelhouse.py
 
 $(VENV)/bin/python:
 	$(PYTHON) -c 'import sys; sys.exit("secure-sapefl needs Python 3.11 or newer; this is %s. Try: make PYTHON=python3.11 ..." % sys.version.split()[0] if sys.version_info < (3, 11) else 0)'

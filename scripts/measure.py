@@ -3,8 +3,8 @@
 Files, lines, median and longest file and function, what the folders import of each other, cycles among them, repeated
 lines, public names, and modules without a test of their name. `python scripts/measure.py [CHECKOUT] [--json]`.
 
-Lines of features that release 0.1.0 did not have are counted apart, by the modules that only they need (`FEATURES`).
-What such a feature added to older modules counts as theirs, so that the rest is an upper bound.
+Lines are also counted by what they are for (`scripts/history.py`): what release 0.1.0 had, in today's form; mends;
+features since.
 
 A repeated line stands in a run of six or more lines that occurs again, to the letter but for white space; blank lines,
 comments, imports and lone punctuation do not count.
@@ -21,62 +21,12 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Final
 
+from history import Growth, growth
+
 ROOT: Final = Path(__file__).parents[1]
 PACKAGES: Final = ("secure_sapefl", "crypto/sapefl_crypto")
 RUN: Final = 6  # lines that must recur to count as repeated
 UNTESTED_FROM: Final = 40  # lines: a longer module has a test file of its name
-S: Final = "secure_sapefl/"
-FEATURES: Final = {  # since 0.1.0, and the modules or folders that only they need
-    "joint keys": ("crypto/sapefl_crypto/joint/",),
-    "hidden scores": ("crypto/sapefl_crypto/hidden.py",),
-    "publishing a model": (S + "engine/published.py", S + "cli/release.py", S + "site/release.py"),
-    "Flower without keys: gate, relay": (
-        S + "transport/gate.py",
-        S + "transport/superlink.py",
-        S + "transport/coordinator_socket.py",
-        S + "coordinator/relay_requests.py",
-    ),
-    "a hostile site is found": (
-        S + "coordinator/verdicts.py",
-        S + "protocol/suspects.py",
-        S + "transport/reports.py",
-        S + "site/rejections.py",
-        S + "site/judged_sums.py",
-        S + "site/invitations.py",
-    ),
-    "epsilon of a replaced record": (S + "privacy/replaced.py",),
-    "records divided by coins": (S + "data/coins.py", S + "data/dealing.py", S + "data/public.py"),
-    "what an audit sees in files and shared sums": (S + "audit/file_rows.py", S + "audit/shared_sums.py"),
-    "observers of a run": (S + "engine/events.py",),
-    "shared noise": (
-        S + "privacy/shared/",
-        S + "site/shared_review.py",
-        S + "study/shared_words.py",
-        "crypto/sapefl_crypto/gaussian.py",
-    ),
-    "tables: schema, checks, table 1": (
-        *(S + f"data/tables/{name}.py" for name in ("columns", "delimited", "findings", "mismatches", "parts")),
-        *(S + f"data/tables/{name}.py" for name in ("propose", "readers", "table_one", "tally", "values")),
-        S + "engine/table_one.py",
-        S + "cli/data_schema.py",
-        S + "protocol/sums.py",
-        S + "site/begun_with.py",
-    ),
-    "models and optimizers of one's own": (
-        *(S + f"models/{name}.py" for name in ("checks", "images", "keyed", "module", "presets", "probing")),
-        *(S + f"models/{name}.py" for name in ("recognised", "sequences", "states", "tables")),
-        S + "training/optimizer.py",
-        S + "training/schedule.py",
-        S + "engine/optimizers.py",
-        S + "engine/export.py",
-        S + "engine/scored.py",
-        S + "cli/export.py",
-        S + "privacy/module_records.py",
-        S + "own_code.py",
-    ),
-    "methods of one's own": (S + "conformance/", S + "plugins.py", S + "cli/check_method.py"),
-    "whether taking part is worth it": (S + "worth.py", S + "experiments/site_table.py"),
-}
 _THIN: Final = re.compile(r"\W*$|#|from |import ")
 
 
@@ -109,7 +59,7 @@ class Measures:
     files: int
     lines: int
     test_lines: int
-    lines_of_features: Mapping[str, int]
+    growth: Growth | None
     median_file: float
     longest_file: tuple[str, int]
     functions: int
@@ -132,7 +82,7 @@ def measure(root: Path) -> Measures:
         files=len(modules),
         lines=sum(module.lines for module in modules),
         test_lines=sum(test.lines for test in tests),
-        lines_of_features=lines_of_features(modules),
+        growth=growth(root) if (root / ".git").exists() else None,
         median_file=statistics.median(module.lines for module in modules),
         longest_file=(str(longest.path), longest.lines),
         functions=len(functions),
@@ -149,13 +99,6 @@ def measure(root: Path) -> Measures:
 
 def read(root: Path, folder: Path) -> list[Module]:
     return [Module(path.relative_to(root), path.read_text(encoding="utf-8")) for path in sorted(folder.rglob("*.py"))]
-
-
-def lines_of_features(modules: list[Module]) -> dict[str, int]:
-    return {
-        feature: sum(module.lines for module in modules if str(module.path).startswith(places))
-        for feature, places in FEATURES.items()
-    }
 
 
 def functions_of(module: Module) -> Iterator[tuple[str, int]]:
@@ -259,10 +202,10 @@ def without_a_test(modules: list[Module], tests: list[Module]) -> list[str]:
 
 
 def table(found: Measures) -> str:
-    new, largest = found.lines_of_features, sorted(found.modules_in_folder.items(), key=lambda item: -item[1])
+    largest = sorted(found.modules_in_folder.items(), key=lambda item: -item[1])
     rows = {
         "files, lines": f"{found.files}, {found.lines:,} (tests {found.test_lines:,})",
-        "of them for what 0.1.0 had": f"{found.lines - sum(new.values()):,} at most",
+        "of them for what 0.1.0 had": _said(found.growth),
         "file, median and longest": f"{found.median_file:g}, {found.longest_file[1]} ({found.longest_file[0]})",
         "functions, median and longest": f"{found.functions:,}, {found.median_function:g}, "
         f"{found.longest_function[1]} ({found.longest_function[0]})",
@@ -273,9 +216,14 @@ def table(found: Measures) -> str:
         "modules without a test of their name": f"{len(found.without_a_test)}: {', '.join(found.without_a_test)}",
     }
     imports = "\n".join(f"  {room:<14} {' '.join(targets) or '-'}" for room, targets in found.imports.items())
-    apart = "\n".join(f"  {feature:<44} {lines:>6,}" for feature, lines in new.items())
     said = "\n".join(f"{name:<38}{value}" for name, value in rows.items())
-    return f"{said}\nlines of features since 0.1.0\n{apart}\nimports\n{imports}"
+    return f"{said}\nimports\n{imports}"
+
+
+def _said(grown: Growth | None) -> str:
+    if grown is None:
+        return "unknown: no history since then here"
+    return f"{grown.same_features:,}, in {grown.release:,} then; mends {grown.mend:,}; features since {grown.feature:,}"
 
 
 if __name__ == "__main__":

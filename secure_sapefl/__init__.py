@@ -22,12 +22,15 @@ if TYPE_CHECKING:
         SitesTrained,
         TrainingEnded,
     )
+    from secure_sapefl.engine.observers.csv_log import CsvLog
+    from secure_sapefl.engine.observers.tensorboard import TensorBoardLog
     from secure_sapefl.engine.simulator import resume, simulate
 
 __version__ = "0.2.0"
 __all__ = [
     "AggregateOpened",
     "Config",
+    "CsvLog",
     "MessageSent",
     "Observer",
     "RoundBegun",
@@ -36,6 +39,7 @@ __all__ = [
     "RunEnded",
     "RunEvent",
     "SitesTrained",
+    "TensorBoardLog",
     "TrainingEnded",
     "__version__",
     "resume",
@@ -44,6 +48,8 @@ __all__ = [
 
 _HOMES = {
     "Config": "secure_sapefl.config",
+    "CsvLog": "secure_sapefl.engine.observers.csv_log",
+    "TensorBoardLog": "secure_sapefl.engine.observers.tensorboard",
     "resume": "secure_sapefl.engine.simulator",
     "simulate": "secure_sapefl.engine.simulator",
 }

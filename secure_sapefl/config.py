@@ -22,6 +22,7 @@ from pydantic import (
 )
 
 from secure_sapefl.errors import BadInput
+from secure_sapefl.plain_text import sentence
 
 _LARGEST_FILE: Final = 16 << 20  # characters; the roster of a hundred thousand sites
 Partition = Literal["natural", "dirichlet", "iid", "clustered"]
@@ -33,6 +34,7 @@ Optimizer = Literal["momentum", "adam"]
 LocalOptimizer = Literal["sgd", "adam", "adamw"]
 ScheduleName = Literal["constant", "linear", "cosine"]
 KeyChoice = Literal["shared", "joint"]
+PreparationName = Literal["common", "site", "public"]
 Panel = Literal["Data", "Federation", "Training", "Privacy", "Protection", "Running"]
 """The parts of `--help` and of the table of settings, in their order."""
 
@@ -47,6 +49,13 @@ def _not_empty(name: str) -> str:
     if not name.strip():
         raise ValueError("is empty")
     return name
+
+
+def _is_positive(text: str) -> bool:
+    try:
+        return 0 < float(text) < math.inf
+    except ValueError:
+        return False
 
 
 def _writable(values: dict[str, Any]) -> dict[str, Any]:
@@ -91,9 +100,19 @@ class PublicFacts(Settings):
     """
 
     rows: dict[str, Annotated[int, Field(ge=1)]] = Field(default_factory=dict)  # to train on, declared by each site
+    persons: dict[str, Annotated[int, Field(ge=1)]] = Field(default_factory=dict)  # behind these rows, where known
     classes: tuple[str, ...] = ()
     groups: tuple[str, ...] = ()  # the natural sites of a file
     file_rows: int | None = Field(None, ge=1)  # about, of the whole file; what ``Config.rows`` is a part of
+
+
+class Agreed(Settings):
+    """What sites agreed on for their tables, from the totals of all: the same fill, scale and levels everywhere."""
+
+    numbers: dict[str, tuple[float, float, float]] = Field(default_factory=dict)  # fill, mean, deviation of a column
+    levels: dict[str, tuple[str, ...]] = Field(default_factory=dict)  # of a category, those that somebody has
+    sites: int = Field(ge=1)  # whose counts are in the totals
+    noised: bool = False  # and paid for, in a private study
 
 
 class Plan(Settings):
@@ -106,10 +125,24 @@ class Plan(Settings):
     model: Name = setting(
         "Training", "small", "linear, small, paper, table, resnet, lstm, transformer, or your own: FILE.py:FUNCTION."
     )
+    task: str | None = setting(
+        "Training", None, "classification, multilabel, regression, or your own: FILE.py:TASK. By default by the labels."
+    )
+    class_weights: str | None = setting(
+        "Training", None, "What a record of each class counts: balanced, or numbers in the order of classes: 1,3.5."
+    )
+    head: str | None = setting("Training", None, "The part of your own model that is its head, e.g. fc.")
     rounds: int = setting("Training", 10, "Rounds of training, T.", ge=1)
     local_epochs: int = setting("Training", 5, "Epochs a site trains in a round, E.", ge=1)
     batch_size: int = setting("Training", 16, "Records in a mini-batch of SGD.", ge=1)
     lr: float = setting("Training", 0.05, "Learning rate of SGD, η.", gt=0)
+    server_momentum: float = setting(
+        "Training",
+        0.0,
+        "Momentum m of the global step, v ← m v + mean update, of any method.",
+        ge=0,
+        lt=1,
+    )
     seed: int = setting("Running", 0, "Fixes every random draw but those that must be secret.", ge=0)
     participation: float = setting("Federation", 0.7, "Share of the sites in a round, r.", gt=0, le=1)
     peers_per_client: int | None = setting(
@@ -137,12 +170,33 @@ class Plan(Settings):
         "Privacy", None, "With shared noise, the learning rate of the common step; by default calibrated.", gt=0
     )
     dp_optimizer: Optimizer = setting("Privacy", "momentum", "With shared noise, the optimiser of the common step.")
+    preparation: PreparationName | None = setting(
+        "Data",
+        None,
+        "A table's fill and scale: from sums over all sites (common), each site's own rows, or public.",
+    )
     keys: KeyChoice = setting(
         "Protection", "shared", "shared: one key for all sites. joint: a site's own each round; only sums are opened."
     )
     colluders: int = setting(
         "Protection", 1, "With joint keys: sites that may work with the server and still read nobody's update.", ge=1
     )
+
+    @field_validator("dp_noise")
+    @classmethod
+    def _one_momentum(cls, noise: NoiseSource, info: ValidationInfo) -> NoiseSource:
+        if noise == "shared" and info.data.get("server_momentum"):
+            raise ValueError("the step under shared noise has a momentum of its own; leave out --server-momentum")
+        return noise
+
+    @field_validator("class_weights")
+    @classmethod
+    def _readable_weights(cls, weights: str | None) -> str | None:
+        if weights is not None and weights != "balanced":
+            parts = weights.split(",")
+            if len(parts) < 2 or not all(_is_positive(part) for part in parts):
+                raise ValueError("weights are balanced, or positive numbers parted by commas, such as 1,3.5")
+        return weights
 
     @field_validator("dp_unit")
     @classmethod
@@ -158,12 +212,14 @@ class Config(Plan):
     Whoever adds a field writes its help here, and nowhere else: options, their help and the table of the docs follow.
     """
 
-    dataset: Name = setting("Data", "synthetic", "A registered name, or a file: .csv, .tsv, .parquet, .xlsx, .npz.")
+    dataset: Name = setting(
+        "Data", "synthetic", "A registered name, a file (.csv, .tsv, .parquet, .xlsx, .npz), or a folder of images."
+    )
     data_dir: Path | None = setting("Data", None, "Folder with .npz files; also $SAPEFL_DATA.")
     data_schema: Path | None = setting(
         "Data", None, "What a table's columns are: a schema.toml (`data schema`), or a study file."
     )
-    label: str | None = setting("Data", None, "The column of a table that holds the class.")
+    label: str | None = setting("Data", None, "The column of a table to predict; several: A,B.")
     group: str | None = setting("Data", None, "The column of a table that names a row's site.")
     accept: str = setting("Data", "", "Findings of `data check` to wave through, by name: identifier:case,label:score.")
     rows: int | None = setting("Data", None, "Use a random part of the data, for quick runs.", ge=1)
@@ -175,7 +231,6 @@ class Config(Plan):
     )
     kappa: float = setting("Federation", 0.3, "Concentration κ of the Dirichlet partition; small is skewed.", gt=0)
     clusters: int = setting("Federation", 4, "Groups of sites that disagree on labels, if clustered.", ge=1)
-    head: str | None = setting("Training", None, "The part of your own model that is its head, e.g. fc.")
     init: Path | None = setting("Training", None, "Weights to start from: a state_dict, .pt or .safetensors.")
     optimizer: LocalOptimizer = setting("Training", "sgd", "What takes a site's steps; begun anew each round.")
     momentum: float = setting("Training", 0.0, "Of SGD.", ge=0, lt=1)
@@ -184,6 +239,12 @@ class Config(Plan):
     keep_optimizer: bool = setting("Training", False, "Sites remember momentum and Adam's moments from round to round.")
     schedule: ScheduleName = setting("Training", "constant", "How the learning rate goes from round to round.")
     warmup_rounds: int = setting("Training", 0, "Rounds in which the learning rate rises to what it is.", ge=0)
+    early_stopping: int | None = setting(
+        "Training",
+        None,
+        "Stop after N evaluations that are no better on training rows held back; use the best.",
+        ge=1,
+    )
     evaluate_every: int = setting("Training", 1, "Evaluate every so many rounds, and after the last.", ge=1)
     dp_epsilon: float | None = setting("Privacy", None, "Privacy budget ε of each site; with --dp-delta.", gt=0)
     dp_delta: float | None = setting("Privacy", None, "δ: far below 1 / rows of a site, e.g. 1e-5.", gt=0, lt=1)
@@ -192,6 +253,7 @@ class Config(Plan):
     dp_secure_noise: bool = setting("Privacy", False, "Cryptographically secure noise; cannot be repeated.")
     dp_ledgers: Path | None = setting("Privacy", None, "Folder of the sites' ledgers; what earlier runs spent counts.")
     dp_public: PublicFacts | None = setting(None, None, "What sites of a private study declare: rows, classes, groups.")
+    agreed: Agreed | None = setting(None, None, "What the sites of a run with a common preparation agreed on.")
     protection: ProtectionName = setting(
         "Protection", "ckks", "Updates encrypted and models sealed, or plaintext for research."
     )
@@ -218,9 +280,9 @@ class Config(Plan):
         return delta
 
     @classmethod
-    def load(cls, path: Path) -> Self:
+    def load(cls, path: Path | str) -> Self:
         """Read a TOML file as `to_toml` writes it; keys left out keep their defaults."""
-        return cls.read(read_toml(path), str(path))
+        return cls.read(read_toml(Path(path)), str(path))
 
     def to_toml(self) -> str:
         return tomli_w.dumps(self.model_dump(mode="json", exclude_none=True))
@@ -251,4 +313,4 @@ def _sentence(error: ValidationError, known: Iterable[str]) -> str:
         return f"unknown key {key!r}.{hint}"
     if first["type"] == "missing":
         return f"{key!r} is missing, and has no default."
-    return f"{key} = {first['input']!r} is not possible: {first['msg'].removeprefix('Value error, ')}."
+    return f"{key} = {sentence(repr(first['input']))} is not possible: {first['msg'].removeprefix('Value error, ')}."

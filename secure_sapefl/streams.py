@@ -29,6 +29,7 @@ class Purpose(IntEnum):
     START_ROWS = 15
     DROPOUT = 16
     SHARED_STEP = 17
+    COUNT_NOISE = 18
 
 
 def stream(seed: int, purpose: Purpose, *, round_index: int = 0, site: int = 0) -> np.random.Generator:

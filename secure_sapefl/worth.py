@@ -6,9 +6,14 @@ the luck of these rows; where they do, the sentence says so instead of naming a 
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from secure_sapefl.intervals import Interval, wilson
+
+ALONE: Final = "local"
+COMMON: Final = ("fedavg", "fedprox")  # methods whose sites all use one model
 
 
 def judged(share: float, rows: int) -> Interval:
@@ -20,30 +25,50 @@ def judged(share: float, rows: int) -> Interval:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Worth:
-    """What a site has to choose from, on its own test rows."""
+    """What a site has to choose from, on its own test rows. ``common`` is None where a method has no common model."""
 
     alone: Interval
-    common: Interval
+    common: Interval | None
     own: Interval
 
     @property
     def verdict(self) -> str:
-        if any(math.isnan(one.value) for one in (self.alone, self.common, self.own)):
-            return "no test rows to judge by; hold some back before deciding"
-        found = f"{_against(self.own, self.alone)} alone and {_against(self.own, self.common)} one common model"
-        return f"its own model is {found}; {self._conclusion}"
+        return self.said_of("its own model", "this site should keep to itself")
 
-    @property
-    def _conclusion(self) -> str:
-        best = self.own if self.own.value >= self.common.value else self.common
+    def said_of(self, own_model: str, alone: str) -> str:
+        """One sentence about ``own_model``, which the reader can act on; ``alone`` is the advice to stay away."""
+        shared = () if self.common is None else (self.common,)
+        if any(math.isnan(one.value) for one in (self.alone, *shared, self.own)):
+            return "no test rows to judge by; hold some back before deciding"
+        found = f"{_against(self.own, self.alone)} alone"
+        if self.common is not None:
+            found += f" and {_against(self.own, self.common)} one common model"
+        return f"{own_model} is {found}; {self._conclusion(own_model, alone)}"
+
+    def _conclusion(self, own_model: str, alone: str) -> str:
+        best = self.own if self.common is None or self.own.value >= self.common.value else self.common
         if best.low > self.alone.high:
-            which = "use its own model" if best is self.own else "use the common model"
-            return f"intervals apart from training alone: taking part pays here, {which}"
+            which = own_model if best is self.own else "the common model"
+            return f"intervals apart from training alone: taking part pays here, use {which}"
         if self.alone.low > best.high:
-            return "training alone is better by more than chance: this site should keep to itself"
+            return f"training alone is better by more than chance: {alone}"
         if best.value > self.alone.value:
             return "intervals overlap: a gain is possible, these test rows do not prove it"
         return "intervals overlap; nothing gained here"
+
+
+def verdict_of(found: Sequence[tuple[str, Interval]]) -> str | None:
+    """For one site, of methods and what each came to, in the order of a comparison; None where training alone, a common
+    and a personal model were not all compared. Of the first personal method named: choosing the one that did best would
+    choose the luckiest."""
+    first = {_kind(method): interval for method, interval in reversed(found)}
+    if len(first) < 3:
+        return None
+    return Worth(alone=first["alone"], common=first["common"], own=first["own"]).verdict
+
+
+def _kind(method: str) -> str:
+    return "alone" if method == ALONE else "common" if method in COMMON else "own"
 
 
 def _against(one: Interval, other: Interval) -> str:

@@ -1,7 +1,8 @@
 """A whole deployed study in one process: real keys, real files, real code on both sides, and a list for a network."""
 
+import hashlib
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ import numpy as np
 import pytest
 
 from sapefl_crypto import CohortKey, SiteIdentity
+from sapefl_crypto.joint.tags import TagRoot
 from secure_sapefl.coordinator.coordinator import Coordinator
 from secure_sapefl.coordinator.state import ServerState
 from secure_sapefl.data import ClientData, Federation
@@ -17,12 +19,19 @@ from secure_sapefl.data.tables.schema import Numeric, TableSchema
 from secure_sapefl.privacy.events import Budget
 from secure_sapefl.privacy.ledger_file import FileStore
 from secure_sapefl.privacy.study import StudyPrivacy
+from secure_sapefl.protocol.joint.site import JointHolder
 from secure_sapefl.site.agent import Agent
+from secure_sapefl.site.joint.answer import AnswerFile
+from secure_sapefl.site.joint.claims import SignedClaims
+from secure_sapefl.site.joint.consents import SiteNonces
+from secure_sapefl.site.keys import JointKeys, SharedKey, SiteKeys, joint_policy
 from secure_sapefl.site.ledger.lines import SiteEvent
 from secure_sapefl.site.policy import TEMPLATE, Policy
 from secure_sapefl.site.privacy_store import StudyStore
 from secure_sapefl.site.study_site import StudySite
+from secure_sapefl.site.trainer.training import OwnProcess, Training
 from secure_sapefl.storage.parts import Parts
+from secure_sapefl.study.counting import any_terms
 from secure_sapefl.study.file import StudyFile
 from secure_sapefl.study.settings import PrivacyTerms
 from secure_sapefl.study.terms import StudyTerms
@@ -67,10 +76,12 @@ class World:
     key: CohortKey
     rows: dict[str, ClientData]
     policy: Policy
+    root: TagRoot = field(default_factory=TagRoot.generate)  # with joint keys
     clock: Clock = field(default_factory=Clock)
     ledgers: dict[str, Notes] = field(default_factory=dict)
     agents: dict[str, Agent] = field(default_factory=dict)
     stores: dict[str, FileStore] = field(default_factory=dict)
+    training: Callable[..., Training] = OwnProcess
     state: ServerState | None = None
     server: Coordinator | None = None
 
@@ -78,9 +89,7 @@ class World:
         if self.state is not None:
             self.state.__exit__()
         self.state = ServerState(self.folder / "server", self.file.digest)
-        self.server = Coordinator(
-            self.file, self.terms.blueprint.study, self.terms.params, self.coordinator_identity, self.state, self.clock
-        )
+        self.server = Coordinator(self.terms, self.coordinator_identity, self.state, self.clock)
         return self.server
 
     def start_agent(self, name: str, **policy: Any) -> Agent:
@@ -94,13 +103,36 @@ class World:
             lifetime = Budget(rules.max_epsilon_lifetime, rules.max_delta_lifetime)
             store = StudyStore(self.stores[name], self.file.wire_name, lifetime, rules.least_honest)
             privacy = StudyPrivacy(terms, {name: self.file.declared(name)}, lambda _: store)
-        site = StudySite(self.terms, self.rows[name], self.key, rules, privacy)
-        ledger = self.ledgers.setdefault(name, Notes())
+        ledger, home = self.ledgers.setdefault(name, Notes()), self.folder / name
         sent = frozenset(e.round_index for e in ledger.events("sent") if e.round_index is not None)
-        home = self.folder / name
         home.mkdir(exist_ok=True)
+        training = self.training(self.terms, self.rows[name], privacy)
+        site = StudySite(self.terms, training, self.keys_of(name, rules, ledger), rules, privacy)
         self.agents[name] = Agent(self.terms, site, self.identities[name], ledger, home, sent)
         return self.agents[name]
+
+    def keys_of(self, name: str, rules: Policy, ledger: "Notes") -> SiteKeys:
+        study = self.terms.blueprint.study
+        if study.keys == "shared":
+            return SharedKey(self.key, study)
+        holder = JointHolder(
+            identity=self.identities[name],
+            root=self.root,
+            ledger=SignedClaims(ledger, self.file.digest, tuple(ledger)),
+            policy=joint_policy(rules, study),
+        )
+        folder = self.folder / name
+        answers = AnswerFile(folder / "answer.npz", name)
+        if not self.terms.draws_committees:
+            return JointKeys(self.terms.joint(), holder, answers)
+        nonces = SiteNonces(
+            identity=self.identities[name],
+            study=self.file.wire_name,
+            roster=self.file.keys_by_name,
+            own=hashlib.sha256(name.encode()).digest(),
+            folder=folder,
+        )
+        return JointKeys(self.terms.joint(nonces.known), holder, answers, nonces)
 
     def start_all(self) -> None:
         self.start_server()
@@ -125,18 +157,25 @@ class World:
             moved = [self.post(name, node) for node, name in enumerate(self.file.sites) if name not in absent]
             if not any(moved):
                 self.clock.now += 10
-            self.server.rounds.advance()
+            self.server.advance()
         raise AssertionError("the study does not end")
 
     def federation(self) -> Federation:
         return Federation(
             dataset="study",
             shape=self.file.data.shape,
-            class_names=tuple(self.file.data.classes),
+            class_names=self.file.data.label_names,
             clients=tuple(self.rows[name] for name in self.file.sites),
             source="test",
             partition="natural",
+            labels=self.file.data.label_is,
         )
+
+
+def with_numbers(client: ClientData) -> ClientData:
+    """The same records with numbers to predict, on a model's scale."""
+    train, test = (Rows(rows.X, rows.X[:, :1] / 2) for rows in (client.train, client.test))
+    return replace(client, train=train, test=test)
 
 
 def rows_for(number: int, name: str) -> ClientData:
@@ -187,7 +226,7 @@ def world(tmp_path: Path, cohort_key: CohortKey) -> Callable[..., World]:
         return World(
             folder=folder,
             file=file,
-            terms=StudyTerms.from_file(file),
+            terms=any_terms(file),
             coordinator_identity=coordinator,
             identities=identities,
             key=cohort_key,

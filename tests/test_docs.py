@@ -8,10 +8,12 @@ order, in one folder a document. A block that cannot run here says why in the li
 * `make target` must be a target, and the `secure-sapefl` commands of its recipe are run.
 * `python examples ...` is run by tests/examples.
 * Python blocks run as scripts of nothing but themselves, as readers will run them: without an `if __name__` guard.
+  Those of the READMEs have a process of their own, in which a study starts its workers; others need not load torch.
 """
 
 import os
 import re
+import runpy
 import shlex
 import subprocess
 import sys
@@ -102,16 +104,30 @@ def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> 
     return execute
 
 
+@pytest.fixture
+def script(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[Block, Path], None]:
+    def execute(block: Block, document: Path) -> None:
+        (folder / "example.py").write_text(block.text)
+        if document in OTHERS:
+            subprocess.run([sys.executable, "example.py"], cwd=folder, check=True, capture_output=True)
+        else:
+            monkeypatch.setattr("secure_sapefl.engine.protection.worker_count", lambda asked: 0)
+            runpy.run_path("example.py", run_name="__main__")
+
+    return execute
+
+
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
-def test_what_the_documents_show_runs(document: Path, folder: Path, run: Callable[[list[str]], str]) -> None:
+def test_what_the_documents_show_runs(
+    document: Path, run: Callable[[list[str]], str], script: Callable[[Block, Path], None]
+) -> None:
     if document in EXAMPLES and "SAPEFL_DATA" not in os.environ:
         pytest.skip("set SAPEFL_DATA to a folder that holds heart, har, pneumonia and blood")
     for block in blocks(document):
         if block.reason is not None:
             continue
         if block.language == "python":
-            (folder / "example.py").write_text(block.text)
-            subprocess.run([sys.executable, "example.py"], cwd=folder, check=True, capture_output=True)
+            script(block, document)
         for command in block.commands if block.language == "bash" else []:
             run(command)
 
@@ -194,7 +210,7 @@ def test_no_command_hides_in_an_unmarked_block() -> None:
 @pytest.mark.parametrize("name", ["architecture.md", "paths.svg"])
 def test_the_architecture_names_files_that_are_there(name: str) -> None:
     text = (ROOT / "docs" / name).read_text(encoding="utf-8")
-    files = set(re.findall(r"\b[a-z_]+/[a-z_]+\.py\b", text)) - {"tests/test_imports.py"}
+    files = set(re.findall(r"\b[a-z_]+(?:/[a-z_]+)+\.py\b", text)) - {"tests/test_imports.py"}
     assert len(files) > 12
     roots = (ROOT / "secure_sapefl", ROOT / "crypto")
     assert [file for file in sorted(files) if not any((root / file).exists() for root in roots)] == []

@@ -85,6 +85,15 @@ ONLY_IN = {  # a dependency: the folders that may name it
     "prometheus_client": ("secure_sapefl.transport",),
     "httpx": ("secure_sapefl.transport",),
     "uvicorn": ("secure_sapefl.transport",),
+    "tensorboard": (),  # torch's writer imports it
+    "IPython": ("secure_sapefl.engine.observers.notebook",),
+    "pandas": ("secure_sapefl.engine.result", "secure_sapefl.engine.observers.result_tables"),
+}
+
+RUNS_CARRIED_CODE = {  # a module, and who alone may import it: the code's author, and a trainer's process
+    "secure_sapefl.study.built": {"secure_sapefl.study.new", "secure_sapefl.site.trainer.served"},
+    "secure_sapefl.site.trainer.served": {"secure_sapefl.site.trainer.worker"},
+    "secure_sapefl.site.trainer.worker": set(),
 }
 
 
@@ -118,6 +127,12 @@ def test_imports_follow_the_arrows(file: Path) -> None:
     for dependency, homes in ONLY_IN.items():
         if not any(inside(name, home) for home in homes):
             assert not {found for found in names if inside(found, dependency)}
+
+
+@pytest.mark.parametrize("runner", RUNS_CARRIED_CODE)
+def test_carried_code_is_run_by_its_author_and_in_a_trainers_process_alone(runner: str) -> None:
+    importers = {module_name(file) for file in FILES if runner in set(imported(file.read_text(encoding="utf-8")))}
+    assert importers == RUNS_CARRIED_CODE[runner]
 
 
 def test_the_walk_sees_all_kinds_of_imports() -> None:

@@ -6,9 +6,21 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.stats import rankdata
 from sklearn.metrics import accuracy_score, average_precision_score, balanced_accuracy_score, roc_auc_score
 
-from secure_sapefl.metrics import METRICS, Scores, Spread, accuracy, macro_auc, softmax
+from secure_sapefl.metrics import (
+    ERRORS,
+    LABEL_METRICS,
+    METRICS,
+    Scores,
+    Spread,
+    accuracy,
+    average_ranks,
+    macro_auc,
+    softmax,
+    title_of,
+)
 
 quick = settings(deadline=None, max_examples=40)
 
@@ -130,6 +142,42 @@ def test_each_metric_knows_its_direction_and_is_undefined_without_rows() -> None
 
 def test_scores_hold_every_metric_of_every_site() -> None:
     scores = Scores.from_outputs([drawn(0, 9, 3), drawn(1, 7, 3)])
-    assert list(scores.metrics) == list(METRICS)
+    assert set(scores.metrics) == set(METRICS)
+    assert list(scores.metrics)[:2] == ["accuracy", "auc"], "those that are shown everywhere"
     assert scores.metrics["accuracy"] == scores.accuracy
     assert all(len(spread.per_client) == 2 for spread in scores.metrics.values())
+
+
+def test_ranks_are_scipy_s_ties_and_gaps_included() -> None:
+    rng = np.random.default_rng(0)
+    ties, gap = rng.integers(0, 4, 30).astype(float), np.array([2.0, np.nan, 1.0])
+    for values in (rng.normal(size=30), ties, gap, np.zeros(0)):
+        np.testing.assert_array_equal(average_ranks(values), rankdata(values))
+    columns = np.stack([ties, ties[::-1], rng.normal(size=30), np.where(ties > 2, np.inf, ties)], axis=1)
+    np.testing.assert_array_equal(average_ranks(columns), rankdata(columns, axis=0))
+
+
+def test_errors_of_numbers_by_hand() -> None:
+    outputs, y = np.array([[1.0], [2.0], [6.0]]), np.array([[1.0], [4.0], [4.0]])
+    found = {metric.name: metric.measure(outputs, y) for metric in ERRORS}
+    assert found["mae"] == pytest.approx(4 / 3)
+    assert found["rmse"] == pytest.approx(np.sqrt(8 / 3))
+    assert found["r2"] == pytest.approx(1 - 8 / 6)
+    assert np.isnan(ERRORS[1].measure(outputs, np.ones((3, 1)))), "nothing varies"
+    assert not ERRORS[0].higher_is_better
+
+
+def test_labels_of_yes_and_no_by_hand() -> None:
+    outputs, y = np.array([[2.0, -1.0], [-1.0, -1.0], [1.0, 3.0]]), np.array([[1.0, 1.0], [0.0, 0.0], [0.0, 1.0]])
+    found = {metric.name: metric.measure(outputs, y) for metric in LABEL_METRICS}
+    assert found["accuracy"] == pytest.approx(4 / 6)
+    assert found["balanced_accuracy"] == pytest.approx(((1 + 0.5) / 2 + (0.5 + 1) / 2) / 2)
+    assert found["auc"] == pytest.approx((1 + 0.75) / 2)
+    sure = 1 / (1 + np.exp(-outputs))
+    assert found["brier"] == pytest.approx(np.square(sure - y).mean())
+    assert 0 < found["calibration_error"] < 1
+    assert 0 < found["average_precision"] <= 1
+
+
+def test_a_metric_of_ones_own_is_called_by_its_name() -> None:
+    assert (title_of("auc"), title_of("my_own")) == ("AUC", "my own")

@@ -5,7 +5,7 @@ import math
 import pytest
 
 from secure_sapefl.intervals import Interval
-from secure_sapefl.worth import Worth, judged
+from secure_sapefl.worth import Worth, judged, verdict_of
 
 
 def at(value: float, width: float = 0.01) -> Interval:
@@ -32,6 +32,13 @@ def test_where_intervals_touch_nobody_has_won(own: float, ends: str) -> None:
     assert Worth(alone=at(0.7, 0.1), common=at(0.6, 0.1), own=at(own, 0.1)).verdict.endswith(ends)
 
 
+def test_a_site_is_spoken_to_and_a_method_without_a_common_model_has_none() -> None:
+    worth = Worth(alone=at(0.8), common=None, own=at(0.7))
+    assert worth.said_of("your own model", "train alone") == (
+        "your own model is 10.0 points worse than alone; training alone is better by more than chance: train alone"
+    )
+
+
 def test_equal_is_said_as_equal() -> None:
     assert (
         "as good as alone and as good as one common model" in Worth(alone=at(0.7), common=at(0.7), own=at(0.7)).verdict
@@ -47,3 +54,11 @@ def test_the_interval_is_wilsons() -> None:
 def test_no_test_rows_is_no_verdict() -> None:
     assert math.isnan(judged(float("nan"), 5).low)
     assert "no test rows" in Worth(alone=judged(0.5, 0), common=at(0.5), own=at(0.5)).verdict
+
+
+def test_of_a_comparison_the_first_personal_method_is_judged() -> None:
+    found = [("sapefl", at(0.8)), ("ditto", at(0.9)), ("fedavg", at(0.75)), ("local", at(0.7))]
+    said = verdict_of(found)
+    assert said is not None
+    assert "10.0 points better than alone and 5.0 points better than one common model" in said
+    assert verdict_of(found[:3]) is None

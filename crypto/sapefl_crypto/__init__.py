@@ -68,12 +68,18 @@ _HOMES = {
 }  # fmt: skip
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
+_GONE = {  # since 0.2.0
+    "EncryptionPool": "KeyPool does a key's work in other processes, pool.submit(CohortKey.encrypt, vector, ...)",
+    "ShardedSum": "one Aggregator adds all frames of a round",
+}
+
 __all__ = sorted(_HOME_OF)
 
 
 def __getattr__(name: str) -> Any:
     if name not in _HOME_OF:
-        raise AttributeError(f"sapefl_crypto has no {name!r}")
+        instead = f" any more: {_GONE[name]}." if name in _GONE else ""
+        raise AttributeError(f"sapefl_crypto has no {name!r}{instead}")
     return getattr(import_module(f"sapefl_crypto.{_HOME_OF[name]}"), name)
 
 

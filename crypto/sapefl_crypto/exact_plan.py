@@ -24,4 +24,13 @@ class ExactPlan(Protocol):
     @property
     def max_error(self) -> float: ...
 
+    @property
+    def security_bits(self) -> int: ...
+
+    @property
+    def fresh_chunk_bytes(self) -> int:
+        """Of a chunk in a frame."""
+
+    def chunks(self, length: int) -> int: ...
+
     def on_grid(self, values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]: ...

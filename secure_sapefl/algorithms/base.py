@@ -95,6 +95,7 @@ class Algorithm:
     relays_models: bool = False
     takes_own_steps: bool = False  # moves models by gradients itself, so that no optimizer can be chosen
     splits_models: bool = False  # treats body and head apart, so that a model must say where its head begins
+    classes_for: str | None = None  # what it needs class labels for; None where any task will do
     peers_from: Literal["cohort", "everyone"] = "cohort"
     options: type[Settings] = NoOptions
     releases: Callable[[Any, int], Releases] | NotPrivate = NO_PRIVATE_FORM

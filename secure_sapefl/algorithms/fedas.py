@@ -156,6 +156,7 @@ ALGORITHM = Algorithm(
     score_bound=lambda _: FISHER_CAP,
     update_length=body_only,
     splits_models=True,
+    classes_for="the mean features of each class, towards which bodies are aligned",
     options=FedAsOptions,
     releases=releases,
     from_common=NotShared("its heads stay at the sites, so there is no common model to take a gradient at."),

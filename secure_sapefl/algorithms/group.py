@@ -14,6 +14,7 @@ from torch.nn import functional as F
 from secure_sapefl.algorithms.releases import PrivateUse
 from secure_sapefl.stopwatch import Stopwatch
 from secure_sapefl.streams import Purpose
+from secure_sapefl.tasks.base import Task
 from secure_sapefl.training.objective import Batch, LocalLoss, Objective, Proximal
 from secure_sapefl.training.optimizer import PLAIN, Moments, Pace, Stepper, StepRule
 from secure_sapefl.training.plan import Plan, Shard, plan_batches
@@ -61,6 +62,11 @@ class SiteGroup:
     rule: StepRule = PLAIN
     memory: dict[Purpose, Moments] | None = None  # of optimizers, where it is kept between rounds
     private: PrivateUse | None = None  # in a private study, the way to everything that leaves
+
+    @property
+    def task(self) -> Task:
+        """What is learned of the rows."""
+        return self.shard.task
 
     @property
     def size(self) -> int:
@@ -164,7 +170,7 @@ class SiteGroup:
 
     @property
     def labels(self) -> Tensor:
-        """Each site's labels in the order of its rows, [G, n]; meaningless where `present` is 0."""
+        """Each site's labels in the order of its rows, [G, n] or [G, n, columns]; meaningless where `present` is 0."""
         device = self.shard.y.device
         starts, sizes = (
             torch.tensor(values, device=device).unsqueeze(1) for values in (self.shard.starts, self.shard.sizes)
@@ -174,8 +180,9 @@ class SiteGroup:
 
     @property
     def label_counts(self) -> Tensor:
-        """Rows of each class, [G, K]."""
-        return (F.one_hot(self.labels, self.trainer.model.classes) * self.present.unsqueeze(2)).sum(1)
+        """Rows of each class, or with each label that is yes, [G, K]."""
+        labels = F.one_hot(self.labels, self.trainer.model.classes) if self.task.labels == "class" else self.labels
+        return (labels * self.present.unsqueeze(2)).sum(1)
 
     def features(self, bodies: Tensor) -> Tensor:
         """What each site's body makes of its own rows, [G, n, F]; meaningless where `present` is 0."""
@@ -185,7 +192,7 @@ class SiteGroup:
         """The same sites with features for rows and the head for a model: to train heads while bodies stand still."""
         features, sizes = self.features(bodies), self.shard.sizes
         starts = tuple(range(0, self.size * self.longest, self.longest))
-        shard = replace(self.shard, x=features.flatten(0, 1), y=self.labels.flatten(), starts=starts, sizes=sizes)
+        shard = replace(self.shard, x=features.flatten(0, 1), y=self.labels.flatten(0, 1), starts=starts, sizes=sizes)
         return replace(self, shard=shard, trainer=self.trainer.for_model(self.trainer.model.head))
 
     def outputs(self, theta: Tensor) -> Tensor:
@@ -195,6 +202,10 @@ class SiteGroup:
         for block, x in self.row_blocks():
             answers[: len(x), block] = model.outputs(theta[: len(x)], x)
         return answers
+
+    def compared(self, theta: Tensor) -> Tensor:
+        """The same, as vectors whose angles tell how alike two models answer."""
+        return self.task.compared(self.outputs(theta))
 
     def row_blocks(self) -> Iterator[tuple[slice, Tensor]]:
         """All rows, some at a time: their numbers, and x [A, m, ...] of the shortest prefix of the group that holds all
@@ -219,14 +230,15 @@ class SiteGroup:
         )
 
     def losses(self, theta: Tensor, shift: Tensor | float = 0.0) -> Tensor:
-        """L_c(theta_c), the mean cross-entropy over all of each site's rows, [G]; ``shift`` is added to the logits."""
+        """L_c(theta_c), the task's loss over all of each site's rows, [G]; ``shift`` is added to the outputs."""
         present = self.present
+        if self.task.batch_loss is not None:
+            return self.task.loss(self.outputs(theta) + shift, self.labels, present / present.sum(1, keepdim=True))
         return (self.record_losses(theta, shift) * present).sum(1) / present.sum(1)
 
     def record_losses(self, theta: Tensor, shift: Tensor | float = 0.0) -> Tensor:
-        """The cross-entropy of every row, [G, n]; meaningless where `present` is 0."""
-        logits = self.outputs(theta) + shift
-        return F.cross_entropy(logits.flatten(0, 1), self.labels.flatten(), reduction="none").view_as(self.labels)
+        """The loss of every row, [G, n]; meaningless where `present` is 0."""
+        return self.task.losses(self.outputs(theta) + shift, self.labels)
 
     def sample_rows(self, at_most: int, purpose: Purpose) -> tuple[Tensor, Tensor]:
         """Some rows of each site, all where it has no more, padded: x [G, m, ...] and present [G, m]."""

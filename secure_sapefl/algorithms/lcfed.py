@@ -35,7 +35,7 @@ from secure_sapefl.algorithms.releases import NotShared, one_update
 from secure_sapefl.config import Settings
 from secure_sapefl.models.base import Model
 from secure_sapefl.streams import Purpose
-from secure_sapefl.training.objective import CrossEntropy, Pull
+from secure_sapefl.training.objective import Pull, TaskLoss
 
 _SMALLEST_SHARE: Final = 1e-4  # of a cluster in a round; below it, the noise of encryption would be divided by it
 _SHARPNESS: Final = 40.0  # of bids: among a dozen sites the winner outweighs the runner-up about twenty times
@@ -108,7 +108,7 @@ def bids(group: SiteGroup, cosine: Tensor, made: Tensor) -> Tensor:
 
 
 @dataclass(frozen=True, slots=True)
-class Leashes(CrossEntropy):
+class Leashes(TaskLoss):
     """L_c + mu/2 ||omega - Omega||^2 + lambda/2 ||phi - Phi||^2, with both strengths given weight by weight."""
 
     centre: Tensor  # Omega of each site's cluster, [G, P]

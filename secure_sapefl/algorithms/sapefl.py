@@ -94,10 +94,12 @@ def mean_over_all_rows(group: SiteGroup, compared: Callable[[SiteGroup, Tensor, 
 
 def _compared(group: SiteGroup, x: Tensor, present: Tensor, form: OutputForm) -> Tensor:
     """Eq. 10 for the pairs (site, peer) that exist."""
-    own_outputs = group.trainer.model.outputs(group.state["theta_personal"], x)
+    own_outputs = group.task.compared(group.trainer.model.outputs(group.state["theta_personal"], x))
     similarity = own_outputs.new_zeros(group.peers.received.shape)
     for sites, peers, answers in compared_answers(group, x):
-        similarity[sites, peers] = output_similarity(own_outputs[sites], answers, present[sites], form)
+        similarity[sites, peers] = output_similarity(
+            own_outputs[sites], group.task.compared(answers), present[sites], form
+        )
     return similarity
 
 
@@ -137,12 +139,12 @@ def dual_anchored(group: SiteGroup, options: SapeOptions, start: Tensor, peer_an
         return LocalLoss()
     reads_data = options.influence > 0
     thetas = (peer_anchor.theta, group.theta_global)
-    answers = [group.outputs(theta.expand_as(start)) for theta in thetas] if reads_data else []
+    answers = [group.compared(theta.expand_as(start)) for theta in thetas] if reads_data else []
     strength = torch.full((group.size,), options.anchor_strength, device=start.device)
     anchors = Anchors.stacked(thetas, answers, (strength * peer_anchor.present, strength))
     if options.anchoring == "cosine":
         return CosineAnchored(anchors, options.influence, options.output_form)
-    own = group.outputs(start) if reads_data else None
+    own = group.compared(start) if reads_data else None
     fixed = _fixed_coefficients(group, options, anchors, start, own)
     return ProximalAnchored(replace(anchors, strength=anchors.strength * fixed))
 

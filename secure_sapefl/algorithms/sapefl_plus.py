@@ -116,7 +116,10 @@ def _centred_on(group: SiteGroup, x: Tensor, present: Tensor) -> Tensor:
     answers = own.new_zeros((len(group.peers.models), group.size, x.shape[1], model.classes))
     for sites, peers, found in compared_answers(group, x):
         answers[peers, sites] = found
-    return centred_outputs(model.outputs(own, x), answers, group.peers.received.to(own.device), present)
+    centred = group.task.centred
+    return centred_outputs(
+        centred(model.outputs(own, x)), centred(answers), group.peers.received.to(own.device), present
+    )
 
 
 def _listens(group: SiteGroup, options: SapePlusOptions, peer_anchor: PeerAnchors) -> Tensor:
@@ -126,26 +129,36 @@ def _listens(group: SiteGroup, options: SapePlusOptions, peer_anchor: PeerAnchor
         return peer_anchor.present & (options.start == "peers")
     if group.private is not None:
         return peer_anchor.present & (_advantage(group, group.private, peer_anchor) > 0)
-    prior = _log_shares(group.label_counts)
-    globally = group.losses(group.everywhere(group.theta_global), prior.unsqueeze(1))
+    globally = group.losses(group.everywhere(group.theta_global), _told(group))
     return peer_anchor.present & (group.losses(peer_anchor.theta) < globally)
 
 
 def _advantage(group: SiteGroup, private: PrivateUse, peer_anchor: PeerAnchors) -> Tensor:
     """By how much peers fit a site's rows better, [G], in units of twice the largest advantage; asked in two steps."""
-    rows, counts = group.row_counts.unsqueeze(1), group.label_counts
-    everything = torch.ones_like(counts, dtype=torch.bool)
-    shares = private.means(counts / rows, everything, Purpose.LABEL_SHARES, record_norm=1.0)
-    globally = group.record_losses(group.everywhere(group.theta_global), _log_shares(shares * rows).unsqueeze(1))
+    rows = group.row_counts.unsqueeze(1)
+    globally = group.record_losses(group.everywhere(group.theta_global), _told_privately(group, private))
     ahead = (globally - group.record_losses(peer_anchor.theta)) / (2 * LARGEST_ADVANTAGE)
     says = (ahead.clamp(-0.5, 0.5) + 0.5).nan_to_num(nan=0) * group.present
-    return private.means(says.sum(1, keepdim=True) / rows, everything[:, :1], Purpose.START_ROWS).squeeze(1) - 0.5
+    everybody = torch.ones_like(rows, dtype=torch.bool)
+    return private.means(says.sum(1, keepdim=True) / rows, everybody, Purpose.START_ROWS).squeeze(1) - 0.5
 
 
-def _log_shares(counts: Tensor) -> Tensor:
-    """The log of label shares, half a row added to every class, [G, K]."""
-    counts = counts + 0.5
-    return (counts / counts.sum(1, keepdim=True)).log()
+def _told(group: SiteGroup) -> Tensor | float:
+    """What a site's label mix adds to the global model's outputs, [G, 1, K]; numbers have no mix."""
+    if group.task.told is None:
+        return 0.0
+    return group.task.told(group.label_counts, group.row_counts.unsqueeze(1)).unsqueeze(1)
+
+
+def _told_privately(group: SiteGroup, private: PrivateUse) -> Tensor | float:
+    """The same from noised shares. A record has one class, so the shares of classes move by 1 / n together."""
+    if group.task.told is None:
+        return 0.0
+    rows, counts = group.row_counts.unsqueeze(1), group.label_counts
+    everything = torch.ones_like(counts, dtype=torch.bool)
+    norm = 1.0 if group.task.labels == "class" else None
+    shares = private.means(counts / rows, everything, Purpose.LABEL_SHARES, record_norm=norm)
+    return group.task.told(shares * rows, rows).unsqueeze(1)
 
 
 def _among_peers(group: SiteGroup, peer_anchor: PeerAnchors) -> Tensor:
@@ -178,7 +191,7 @@ def _anchored(group: SiteGroup, options: SapePlusOptions, peer_anchor: PeerAncho
         return LocalLoss()
     strength = options.pseudo_rows / (options.pseudo_rows + group.row_counts)
     thetas = (peer_anchor.theta, group.everywhere(group.theta_global))
-    answers = [group.outputs(theta) for theta in thetas] if options.influence > 0 else []
+    answers = [group.compared(theta) for theta in thetas] if options.influence > 0 else []
     anchors = Anchors.stacked(thetas, answers, (strength * peer_anchor.present, strength))
     return CosineAnchored(anchors, options.influence, "flattened")
 

@@ -63,7 +63,10 @@ def audit(folder: Path, effort: Effort = STANDARD, seed: int = 0, say: Say = lam
     config, summary = _finished(folder)
     everybody = federation_of(config)
     identity_of(folder).check_rows(folder, everybody)
-    identity_of(folder).check_sources(folder, assemble(config, everybody).blueprint.sources)
+    blueprint = assemble(config, everybody).blueprint
+    identity_of(folder).check_sources(folder, blueprint.sources)
+    if blueprint.model.draws:
+        raise BadInput(f"{folder}: its model has dropout, whose masks no attack here knows. Audit it without dropout.")
     federation = divided(everybody, config.late_clients)[0]
     config = config.model_copy(update={"late_clients": 0})
     say("running again, recorded")
@@ -117,10 +120,10 @@ def _finished(folder: Path) -> tuple[Config, dict[str, Any]]:
             f"{algorithm.title} sends nothing: no party but the site itself sees a model, and there is nothing to "
             "audit. Audit a run of another method (`secure-sapefl methods`)."
         )
-    if config.keys == "joint" and config.protection == "ckks":
+    if summary.get("task", "classification") != "classification":
         raise BadInput(
-            "These attacks do not know joint keys yet: what they try, they try against one key that all sites share. "
-            "Audit the same study with --keys shared, or its twin with --protection plaintext."
+            f"The attacks of an audit guess and rebuild records with their classes; this run's task is "
+            f"{summary['task']}, whose labels are none. Audit a classification of the same records."
         )
     return config, summary
 
@@ -189,6 +192,7 @@ def _facts(config: Config, summary: dict[str, Any], again: Replay, effort: Effor
         "method": config.method,
         "dataset": config.dataset,
         "protection": config.protection,
+        "keys": config.keys,
         "dp_epsilon": config.dp_epsilon,
         "seed": seed,
         "references": 2 * effort.pairs,

@@ -65,7 +65,7 @@ def _shared_bench(config: Config, federation: Federation, public: PublicTerms, t
     noise = SharedNoise.from_config(
         config,
         algorithm,
-        rows=federation.declared,
+        units=federation.declared_units(config.dp_unit),
         parameters=public.model.parameters,
         numbers=public.params,
     )

@@ -88,9 +88,15 @@ class Findings:
         server = self.parties[0]
         if self.encrypted and (server.memberships or server.rebuilding):
             yield Alarm("server's view", "The server of an encrypted run could read a model.")
+        if self.encrypted and self.facts.get("keys") == "joint" and self._one_site_reads_updates():
+            yield Alarm("joint keys", "The server and one site could read an update of another.")
         for name, accepted in self.forgeries.items():
             if accepted:
                 yield Alarm("forged sums", f"Sites accepted a forgery: {name}.")
+
+    def _one_site_reads_updates(self) -> bool:
+        both = next(party for party in self.parties if party.name == "server and one site")
+        return both.rebuilding is not None or any(one.kind == "updates" for one in both.memberships)
 
     def _privacy_alarms(self) -> Iterator[Alarm]:
         bound, claimed, moved = self.epsilon.lower, self.epsilon.claimed, self.epsilon.moved

@@ -21,9 +21,11 @@ from secure_sapefl.training.objective import Batch, LocalLoss
 
 
 def gradients_at(model: Model, theta: Tensor, x: Tensor, y: Tensor) -> list[RecordGradients]:
-    """Of the plain loss of every record at one model [P], layer by layer; one site, so their first axis is 1."""
+    """Of the plain loss of every record at one model [P], layer by layer; one site, so their first axis is 1. What a
+    model drops, it drops by one key for all: an attacker knows no step's own."""
     count = len(y)
-    batch = Batch(x[None], y[None], torch.arange(count)[None], torch.full((1, count), 1 / count))
+    key = torch.zeros(1, dtype=torch.int64) if model.draws else None
+    batch = Batch(x[None], y[None], torch.arange(count)[None], torch.full((1, count), 1 / count), key)
     return record_gradients(model, model.views(theta[None].detach()), batch, LocalLoss())
 
 

@@ -6,7 +6,7 @@ the server's reach does not find the listeners'.
 """
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, Protocol
@@ -17,8 +17,9 @@ from sapefl_crypto.exact_plan import ExactPlan
 from secure_sapefl.algorithms.base import Algorithm
 from secure_sapefl.config import Config
 from secure_sapefl.data import Federation
-from secure_sapefl.engine.assembly import assemble
+from secure_sapefl.engine.assembly import Assembly, assemble
 from secure_sapefl.engine.events import MessageSent, RoundBegun, RoundClosed, RunEvent
+from secure_sapefl.engine.protection import Protection
 from secure_sapefl.engine.result import Result
 from secure_sapefl.engine.simulator import Simulation
 from secure_sapefl.models.base import Model
@@ -110,10 +111,18 @@ class Recorder:
 
 
 class RecordedRun:
-    """A run whose every round is told to listeners. It never touches the ledgers of the run it repeats."""
+    """A run whose every round is told to listeners. It never touches the ledgers of the run it repeats. ``protection``
+    is the study's own, unless sites are to lie."""
 
-    def __init__(self, config: Config, federation: Federation) -> None:
-        self._simulation = Simulation(assemble(config.model_copy(update={"dp_ledgers": None}), federation))
+    def __init__(
+        self,
+        config: Config,
+        federation: Federation,
+        protection: Callable[[Assembly], Protection] = Assembly.protection,
+    ) -> None:
+        assembly = assemble(config.model_copy(update={"dp_ledgers": None}), federation)
+        self.protection = protection(assembly)
+        self._simulation = Simulation(assembly, self.protection)
         self.config, self.server = self._simulation.config, self._simulation.server
         self.terms = PublicTerms.from_simulation(self._simulation)
 

@@ -3,12 +3,15 @@
 from collections import Counter
 from dataclasses import dataclass
 
+from sapefl_crypto import CohortKey
+from secure_sapefl.audit.coalition import Coalition, LeakySites, Spoils, leaky
 from secure_sapefl.audit.parties import AtServer, AtSite, NetworkObserver, Party
 from secure_sapefl.audit.recording import PublicTerms, RecordedRun
 from secure_sapefl.audit.server_attacks import Forger, key_within_reach
 from secure_sapefl.audit.traffic import Sizes
 from secure_sapefl.config import Config
 from secure_sapefl.data import Federation
+from secure_sapefl.engine.protection import Joint
 from secure_sapefl.engine.result import Result
 from secure_sapefl.errors import BadInput
 from secure_sapefl.protocol.codec import SiteCodec
@@ -29,7 +32,7 @@ class Replay:
 
 
 def replay(config: Config, federation: Federation) -> Replay:
-    recorded = RecordedRun(config.model_copy(update={"evaluate_every": config.rounds}), federation)
+    recorded = RecordedRun(config.model_copy(update={"evaluate_every": config.rounds}), federation, leaky)
     terms, site = recorded.terms, most_invited(recorded.terms, config.rounds)
     if not terms.whole_updates and not terms.algorithm.relays_models:
         raise BadInput(
@@ -37,29 +40,57 @@ def replay(config: Config, federation: Federation) -> Replay:
             "these attacks need answers. Audit a run of another method."
         )
     key = key_within_reach(recorded.server)
-    keyless: SiteCodec = PlaintextCodec(terms.params) if key is None else CkksCodec(key)
-    parties = (
-        AtServer("server", terms, keyless),
-        AtSite("peer", terms, recorded.key_holder, site),
-        AtServer("server and one site", terms, recorded.key_holder, site),
-        NetworkObserver("observer", terms, PlaintextCodec(terms.params)),
-    )
+    parties, described = _listening(recorded, site, key)
     sizes, forger = Sizes(), Forger(terms, recorded.key_holder)
     result = recorded.run(*parties, sizes, *([forger] if config.protection == "ckks" else []))
     return Replay(
         terms=terms,
         parties=parties,
-        described={
-            "server": "the server alone, with public parameters and every message it was handed",
-            "peer": f"{site}, with the study's key, its peers' models and every round's sum",
-            "server and one site": f"the server with the key of {site}",
-            "observer": "somebody on the network, who sees names, sizes and times under TLS",
-        },
+        described=described,
         sizes=sizes,
         key_within_reach=key is not None,
         forgeries=forger.accepted,
         result=result,
     )
+
+
+def _listening(recorded: RecordedRun, site: SiteId, key: object) -> tuple[tuple[Party, ...], dict[str, str]]:
+    """The parties, and who they are in words."""
+    terms = recorded.terms
+    keyless: SiteCodec = CkksCodec(key) if isinstance(key, CohortKey) else PlaintextCodec(terms.params)
+    server = AtServer("server", terms, keyless)
+    observer = NetworkObserver("observer", terms, PlaintextCodec(terms.params))
+    described = {
+        "server": "the server alone, with public parameters and every message it was handed",
+        "peer": f"{site}, with the study's key, its peers' models and every round's sum",
+        "server and one site": f"the server with the key of {site}",
+        "observer": "somebody on the network, who sees names, sizes and times under TLS",
+    }
+    if isinstance(recorded.protection, Joint) and isinstance(sites := recorded.protection.sites, LeakySites):
+        return _against_joint_keys(terms, sites, site, server, observer, described)
+    peer = AtSite("peer", terms, recorded.key_holder, site)
+    return (server, peer, AtServer("server and one site", terms, recorded.key_holder, site), observer), described
+
+
+def _against_joint_keys(
+    terms: PublicTerms, sites: LeakySites, site: SiteId, server: Party, observer: Party, described: dict[str, str]
+) -> tuple[tuple[Party, ...], dict[str, str]]:
+    """One member is not enough, as many as open a sum are: both are tried."""
+    committee = sites.terms.committee(0)
+    enough = (site, *(name for name in committee.members if name != site))[: committee.threshold]
+    described |= {
+        "peer": f"{site}, with its own keys, its peers' models and every round's sum",
+        "server and one site": f"the server with all that {site} has and is sent, as a member of committees too",
+        "server and a threshold": f"the server with as many members as open a sum: {', '.join(enough)}",
+    }
+    parties = (
+        server,
+        AtSite("peer", terms, sites.codec([site]), site),
+        Coalition("server and one site", terms, Spoils(sites, (site,))),
+        Coalition("server and a threshold", terms, Spoils(sites, enough)),
+        observer,
+    )
+    return parties, described
 
 
 def most_invited(terms: PublicTerms, rounds: int) -> SiteId:

@@ -14,10 +14,20 @@ from sapefl_crypto import Aggregate, CohortKey, Parameters
 from sapefl_crypto.aggregator import RunningSum
 from sapefl_crypto.errors import CryptoError
 from sapefl_crypto.frames import parse_frame
+from sapefl_crypto.joint.aggregator import LimbSum
+from sapefl_crypto.joint.frames import signed_part
+from sapefl_crypto.joint.openable import OpenableSum
+from sapefl_crypto.joint.round_key import RoundKey
+from sapefl_crypto.joint.rows import ROW_BYTES
+from sapefl_crypto.joint.sealing import SealingKey
+from sapefl_crypto.joint.tags import TagRoot
+from sapefl_crypto.keys.identity import SiteIdentity
 from secure_sapefl.audit.recording import PublicTerms, RoundMessages
 from secure_sapefl.protocol.codec import SiteCodec
 
 _OPAQUE: Final = (type, ModuleType, CodeType)
+Secrets = CohortKey | RoundKey | SealingKey | SiteIdentity | TagRoot
+"""What nobody may find at the server."""
 
 
 def reachable(root: object) -> Iterator[object]:
@@ -38,8 +48,8 @@ def reachable(root: object) -> Iterator[object]:
             waiting += gc.get_referents(one)
 
 
-def key_within_reach(server: object) -> CohortKey | None:
-    return next((one for one in reachable(server) if isinstance(one, CohortKey)), None)
+def key_within_reach(server: object) -> Secrets | None:
+    return next((one for one in reachable(server) if isinstance(one, Secrets)), None)
 
 
 class Forger:
@@ -69,13 +79,28 @@ class Forger:
     def _instead(self, now: RoundMessages, weights: dict[str, int]) -> bytes:
         """A true sum of something else, under the honest sum's claim."""
         params = self._terms.params
-        assert isinstance(params, Parameters), "a study with shared keys"
+        if not isinstance(params, Parameters):
+            return self._jointly_instead(now, weights)
         honest, other = Aggregate.from_bytes(now.outcome.aggregate or b""), RunningSum(params)
         for upload in now.uploads:
             if upload.update is not None and upload.site in weights:
                 frame = parse_frame(upload.update, params, honest.occasion)
                 other.fold(frame.payload, weights[upload.site])
         return replace(honest, payload=other.payload()).to_bytes()
+
+    def _jointly_instead(self, now: RoundMessages, weights: dict[str, int]) -> bytes:
+        """The same with joint keys: certificate and answers are those of the honest sum."""
+        honest = OpenableSum.from_bytes(now.outcome.aggregate or b"")
+        payloads = {
+            upload.site: memoryview(upload.update)[len(signed_part(upload.update)) :]
+            for upload in now.uploads
+            if upload.update is not None and upload.site in weights
+        }
+        chunks = len(next(iter(payloads.values()))) // ROW_BYTES
+        other = LimbSum(chunks)
+        for site, payload in payloads.items():
+            other.fold(payload, weights[site])
+        return replace(honest, aggregate=replace(honest.aggregate, payload=other.payload())).to_bytes()
 
     def _models(self, now: RoundMessages) -> Iterator[tuple[str, bool]]:
         sealed = [upload.theta_personal for upload in now.uploads if upload.theta_personal is not None]

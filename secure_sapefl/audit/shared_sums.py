@@ -6,7 +6,7 @@ calls honest; colluders and the reader have subtracted theirs. The first must st
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -24,6 +24,7 @@ from secure_sapefl.privacy.shared.mechanism import SharedGroup
 from secure_sapefl.privacy.shared.terms import SharedTerms
 from secure_sapefl.streams import Purpose
 from secure_sapefl.training.plan import Shard
+from secure_sapefl.training.trainer import BatchedTrainer
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,5 +88,11 @@ def _others(bench: SharedBench, direction: Tensor, more: int) -> Floats:
 
 
 def _along(bench: SharedBench, shard: Shard, direction: Tensor, count: int, *key: int) -> Floats:
-    sent = bench.group(count, *key).gradient_sums(bench.theta, bench.model, shard)
+    """With persons as unit, the canary is one with a single record: no other moves a sum further."""
+    group = bench.group(count, *key)
+    if bench.terms.plan.unit == "person":
+        everybody = replace(shard, persons=torch.arange(len(shard.y)))
+        sent = group.person_sums(bench.theta, BatchedTrainer(bench.model), everybody)
+    else:
+        sent = group.gradient_sums(bench.theta, bench.model, shard)
     return (sent @ direction).double().numpy()

@@ -1,4 +1,4 @@
-"""`secure-sapefl bench simulate`: engines, phases and scaling of the simulator."""
+"""`secure-sapefl bench simulate`: engines, modules of one's own, phases and scaling of the simulator."""
 
 import json
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -9,16 +9,17 @@ from secure_sapefl.cli.options import Format
 from secure_sapefl.cli.sheets import print_table
 
 if TYPE_CHECKING:
+    from secure_sapefl.experiments.bench_modules import ModuleRow
     from secure_sapefl.experiments.bench_simulate import EngineRow, PhaseRow, ScalingRow
 
-Part = Literal["engines", "phases", "scaling"]
+Part = Literal["engines", "modules", "phases", "scaling"]
 
 
 def simulate(
-    part: Annotated[Part | None, typer.Option(help="One part only; by default all three.")] = None,
+    part: Annotated[Part | None, typer.Option(help="One part only; by default all four.")] = None,
     output: Format = "table",
 ) -> None:
-    """Simulation: batched against sequential training, a round by phase, and growth with sites.
+    """Simulation: batched against sequential training, modules of one's own, a round by phase, growth with sites.
 
     Examples:
 
@@ -26,19 +27,23 @@ def simulate(
 
     `secure-sapefl bench simulate --part engines --format json`
     """
+    from secure_sapefl.experiments import bench_modules
     from secure_sapefl.experiments import bench_simulate as bench
 
     def tell(news: str) -> None:
         typer.echo(news, err=True)
 
     engines = list(bench.engines(tell)) if part in (None, "engines") else []
+    modules = bench_modules.modules(tell) if part in (None, "modules") else []
     phases = list(bench.phases(tell)) if part in (None, "phases") else []
     scaling = list(bench.scaling(tell)) if part in (None, "scaling") else []
     if output == "json":
-        typer.echo(json.dumps(bench.to_json(engines, phases, scaling)))
+        typer.echo(json.dumps(bench.to_json(engines, phases, scaling) | bench_modules.to_json(modules)))
         return
     if engines:
         _show_engines(engines)
+    if modules:
+        _show_modules(modules)
     if phases:
         _show_phases(phases, bench.ckks_share(phases))
     if scaling:
@@ -54,6 +59,11 @@ def _engine(row: "EngineRow") -> tuple[str, ...]:
     each = 1e3 * row.batched_seconds / row.steps
     numbers = (f"{row.sequential_seconds:.2f}", f"{row.batched_seconds:.2f}", f"{each:.3f}", f"{row.ratio:.1f}×")
     return (row.setting, f"{row.parameters:,}", str(row.clients), *numbers)
+
+
+def _show_modules(rows: "list[ModuleRow]") -> None:
+    cells = [(row.model, f"{row.parameters:,}", f"{row.seconds:.3f}", f"{row.ratio:.2f}×") for row in rows]
+    print_table("", ("model", "parameters", "CPU seconds an epoch", "to built-in"), cells)
 
 
 def _show_phases(rows: "list[PhaseRow]", share: float | None) -> None:

@@ -53,11 +53,11 @@ def list_datasets(data_dir: DataDir = None, output: Format = "table") -> None:
 @app.command()
 def check(
     dataset: Annotated[str, typer.Argument(metavar="NAME|FILE", help="A registered name, or a file.")],
-    partition: Annotated[PartitionName | None, typer.Option(help="Default: natural if the data has groups.")] = None,
-    clients: Annotated[int | None, typer.Option(help="Default: all groups, or 20.")] = None,
+    partition: Annotated[PartitionName | None, typer.Option(help="Default: natural if there are groups.")] = None,
+    clients: Annotated[int | None, typer.Option(help="How many sites. Default: all groups, or 20.")] = None,
     kappa: Annotated[float, typer.Option(help="Dirichlet concentration; small is skewed.")] = 0.3,
     clusters: Annotated[int, typer.Option(help="Groups of sites that disagree on the labels.")] = 4,
-    seed: Annotated[int, typer.Option()] = 0,
+    seed: Annotated[int, typer.Option(help="Fixes the division into sites.")] = 0,
     label: Annotated[str | None, typer.Option(metavar="COLUMN", help="Tables: the label column.")] = None,
     group: Annotated[str | None, typer.Option(metavar="COLUMN", help="Tables: the column naming a row's site.")] = None,
     data_schema: Annotated[Path | None, typer.Option(help="Tables: a schema.toml, or a study file.")] = None,
@@ -181,16 +181,18 @@ def _print_federation(federation: "Federation") -> None:
             len(client.train),
             len(client.test),
             (counts > 0).sum(),
-            f"{federation.class_names[counts.argmax()]} ({counts.max() / counts.sum():.0%})",
+            f"{federation.kinds_of_rows[counts.argmax()]} ({counts.max() / max(counts.sum(), 1):.0%})",
         )
         for client, counts in zip(federation.clients, federation.class_counts(), strict=True)
     ]
     sound = "sound" if not any(one.dangerous for one in federation.findings) else "would stop a run"
     print_table(f"{federation.dataset}: {sound}", ("site", "train", "test", "classes", "largest class"), rows)
-    one_class = sum(len(set(client.test.y.tolist())) < 2 for client in federation.clients)
+    classes = federation.labels.kind == "class"
+    one_class = sum(classes and len(set(client.test.y.tolist())) < 2 for client in federation.clients)
     typer.echo(
         f"{federation.source}; {federation.partition} partition, {len(federation.clients)} sites, "
-        f"{federation.classes} classes, shape {federation.shape}. Preparation: {federation.preparation}."
+        f"{federation.classes} {'classes' if classes else 'labels'}, shape {federation.shape}. "
+        f"Preparation: {federation.preparation}."
     )
     for found in federation.findings:
         stops = f" This stops a run, unless it is told --accept '{found.name}'." if found.dangerous else ""

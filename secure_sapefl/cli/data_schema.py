@@ -2,7 +2,7 @@
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Final, Literal
 
 import typer
 
@@ -14,8 +14,15 @@ from secure_sapefl.errors import BadInput
 if TYPE_CHECKING:
     from secure_sapefl.data.tables.mismatches import Mismatch
     from secure_sapefl.data.tables.schema import TableSchema
+    from secure_sapefl.labels import LabelKind
 
 TableFile = Annotated[Path, typer.Argument(metavar="FILE", help="A .csv, .tsv, .parquet, .xlsx or .npz file.")]
+TaskName = Literal["classification", "multilabel", "regression"]
+_KINDS: "Final[dict[TaskName | None, LabelKind]]" = {
+    "classification": "class",
+    "multilabel": "yes-no",
+    "regression": "number",
+}
 HEADER: Final = """\
 # Proposed by `secure-sapefl data schema` from the records of one file: a person has to read and correct it.
 # Ranges (low, high) are what is possible anywhere, not what this file holds; widen them to what is public knowledge.
@@ -26,7 +33,8 @@ HEADER: Final = """\
 def schema(
     file: TableFile,
     out: Annotated[Path, typer.Option(help="The schema file to write.")] = Path("schema.toml"),
-    label: Annotated[str | None, typer.Option(metavar="COLUMN", help="The column that holds the class.")] = None,
+    label: Annotated[str | None, typer.Option(metavar="COLUMN", help="The column to predict; several: A,B.")] = None,
+    task: Annotated[TaskName | None, typer.Option(help="What for; by default classification.")] = None,
     site: Annotated[str | None, typer.Option(metavar="COLUMN", help="The column that names a row's site.")] = None,
     person: Annotated[
         str | None, typer.Option(metavar="COLUMN", help="The column that names a person; rows of one stay together.")
@@ -44,6 +52,9 @@ def schema(
     from secure_sapefl.data.tables.schema import schema_text
     from secure_sapefl.storage.files import write_whole, writing
 
+    if file.is_dir():
+        _folder_schema(file, out, label, site, person, overwrite)
+        return
     columns = read_columns(file)
     label = label or ("y" if file.suffix == ".npz" and "y" in columns.cells else None)
     if label is None:
@@ -54,11 +65,29 @@ def schema(
         raise BadInput(f"{out} exists, and a person may have corrected it. Choose another --out, or --overwrite.")
     site = site or guessed_site(columns, (label, person))
     person = person or guessed_person(columns, (label, site))
-    found = with_ranges(propose(columns, label=label, site=site, person=person), columns)
+    found = with_ranges(propose(columns, label=label, site=site, person=person, labels=_KINDS.get(task)), columns)
     with writing(out, "Choose another --out."):
         write_whole(out, (HEADER + schema_text(found)).encode())
     typer.echo(f"{file.name}: {columns.found}, {len(columns):,} rows")
     _show(found)
+    typer.echo(f"Schema: {out}. Read it and correct it; it was read off records.")
+
+
+def _folder_schema(
+    folder: Path, out: Path, label: str | None, site: str | None, person: str | None, overwrite: bool
+) -> None:
+    from secure_sapefl.data.folders.labelled import LABEL, Roles, label_table, proposed
+    from secure_sapefl.data.tables.schema import schema_text
+    from secure_sapefl.storage.files import write_whole, writing
+
+    columns = label_table(folder)
+    if out.exists() and not overwrite:
+        raise BadInput(f"{out} exists, and a person may have corrected it. Choose another --out, or --overwrite.")
+    found = proposed(folder, columns, Roles(label=label or LABEL, site=site, person=person))
+    with writing(out, "Choose another --out."):
+        write_whole(out, (HEADER + schema_text(found)).encode())
+    shape = f"{found.height} x {found.width}, {found.channels} channels"
+    typer.echo(f"{folder.name}: {len(columns):,} images of {shape}; classes {', '.join(found.classes)}")
     typer.echo(f"Schema: {out}. Read it and correct it; it was read off records.")
 
 
@@ -93,13 +122,18 @@ def check_data(
 
     Example: `secure-sapefl site check-data study.toml --data patients.csv`
     """
-    from secure_sapefl.data.tables.mismatches import mismatches
+    from secure_sapefl.data.folders.labelled import label_table, problems
+    from secure_sapefl.data.tables.mismatches import Mismatch, mismatches
     from secure_sapefl.data.tables.readers import read_columns
-    from secure_sapefl.data.tables.schema import load_table_schema
+    from secure_sapefl.data.tables.schema import ImageSchema, load_schema
 
-    said = load_table_schema(study)
-    columns = read_columns(data, said)
-    found = mismatches(columns, said)
+    said = load_schema(study)
+    if isinstance(said, ImageSchema):
+        columns = label_table(data)
+        found = tuple(Mismatch(column=column, says=says) for column, says in problems(data, said))
+    else:
+        columns = read_columns(data, said)
+        found = mismatches(columns, said)
     if output == "json":
         listed = [{"column": one.column, "says": one.says, "blocks": one.blocks} for one in found]
         typer.echo(json.dumps({"file": data.name, "rows": len(columns), "read": columns.found, "mismatches": listed}))
@@ -122,11 +156,17 @@ def _show(schema: "TableSchema") -> None:
     rows: list[tuple[str, ...]] = [
         (one.name, one.kind, _said(one), "may be missing" if one.may_be_missing else "") for one in schema.features
     ]
-    rows += [(schema.label, "label", ", ".join(schema.classes), "")]
+    rows += [(name, "label", _label(schema), "") for name in schema.label_columns]
     rows += [(name, role, "", "") for role, name in roles.items() if name is not None]
     rows += [(name, "identifier", "not read", "") for name in schema.identifiers or ()]
     rows += [(name, "ignored", "not read", "") for name in schema.ignored or ()]
     print_table("", ("column", "is", "values", ""), rows)
+
+
+def _label(schema: "TableSchema") -> str:
+    if schema.classes:
+        return ", ".join(schema.classes)
+    return "no, yes" if schema.target is None else f"a number, {schema.target.low} to {schema.target.high}"
 
 
 def _said(feature: object) -> str:

@@ -100,12 +100,12 @@ def cell_progress(quiet: bool) -> Iterator[Callable[["Step"], None]]:
 
 def _news(step: "Step") -> str:
     config, result = step.cell.config, step.result
-    accuracy = sum(result.accuracy) / len(result.accuracy)
+    main = result.shown[0].form(sum(result.main) / len(result.main))
     how = "found finished" if step.found else _duration(result.seconds)
     options = "".join(f":{key}={value}" for key, value in config.options.items())
     budget = "" if config.dp_epsilon is None else f", ε {config.dp_epsilon:g}"
     what = f"{config.method}{options} on {config.dataset}, lr {config.lr:g}{budget}, seed {config.seed}"
-    return f"{what}: {accuracy:.1%} ({how})"
+    return f"{what}: {main} ({how})"
 
 
 def _duration(seconds: float) -> str:

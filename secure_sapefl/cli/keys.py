@@ -24,6 +24,7 @@ from sapefl_crypto.secret import Secret
 from secure_sapefl.cli.options import Format
 from secure_sapefl.cli.passphrases import AskPassphrase, PassphraseFile, known_passphrase, new_passphrase
 from secure_sapefl.cli.sheets import print_table
+from secure_sapefl.config import KeyChoice
 from secure_sapefl.errors import BadInput, OutputFailed
 
 app = typer.Typer(help="Make, hand out and inspect the keys of sites and cohorts.", no_args_is_help=True)
@@ -67,6 +68,9 @@ def cohort(
     out: Annotated[Path, typer.Option(help="Folder for the sealed copies, one SITE.sealed each.")],
     max_clients: Annotated[int | None, typer.Option(help="Most sites in a round.", show_default="sites given")] = None,
     max_abs_value: Annotated[float, typer.Option(help="Bound on every value of an update.")] = 8.0,
+    keys: Annotated[
+        KeyChoice, typer.Option(help="The study's keys; of joint ones, sites share the tags' root.")
+    ] = "shared",
     keep: Annotated[Path | None, typer.Option(help="Also keep a plain copy in this file (mode 0600).")] = None,
     passphrase_file: PassphraseFile = None,
     ask_passphrase: AskPassphrase = False,
@@ -81,6 +85,8 @@ def cohort(
     `secure-sapefl keys cohort --study heart --for hospital-a.pub --for hospital-b.pub --out sealed`
 
     `secure-sapefl keys cohort --study heart --for hospital-a.pub --for hospital-b.pub --out sealed --max-clients 16`
+
+    `secure-sapefl keys cohort --study heart --keys joint --for a.pub --for b.pub --for c.pub --for d.pub --out sealed`
     """
     sites = _read_recipients(recipients)
     if not study.strip() or (max_clients is not None and max_clients < len(sites)):
@@ -88,7 +94,8 @@ def cohort(
     targets = {site.name: out / f"{site.name}.sealed" for site in sites}
     _refuse_existing((*targets.values(), *([keep] if keep else [])), overwrite)
     words = new_passphrase(passphrase_file, ask_passphrase) if keep else None
-    record = _new_cohort_key(study, len(sites) if max_clients is None else max_clients, max_abs_value)
+    most = len(sites) if max_clients is None else max_clients
+    record = _new_cohort_key(study, most, max_abs_value) if keys == "shared" else _new_tag_root(study)
     _make_folder(out)
     for site in sites:
         write_key(targets[site.name], seal_copy(record, site), replace=overwrite)
@@ -164,6 +171,13 @@ def _new_cohort_key(study: str, max_clients: int, max_abs_value: float) -> KeyRe
     parameters = Parameters.exact(max_clients=max_clients, max_abs_value=max_abs_value)
     secret = Secret(CohortKey.generate(parameters).export_secret())
     return cohort_record(secret, study=study, parameters=asdict(parameters))
+
+
+def _new_tag_root(study: str) -> KeyRecord:
+    """All that sites with joint keys share; it opens nothing."""
+    from sapefl_crypto.joint.tags import TagRoot
+
+    return cohort_record(Secret(TagRoot.generate().export_secret()), study=study, parameters={"keys": "joint"})
 
 
 def _read_recipients(files: Iterable[Path]) -> list[SitePublicKeys]:

@@ -15,7 +15,14 @@ if TYPE_CHECKING:
 def methods(
     output: Format = "table",
 ) -> None:
-    """List the methods, those of installed packages included: what their server has to do, options with defaults."""
+    """List the methods, those of installed packages included: what their server has to do, options with defaults.
+
+    Examples:
+
+    `secure-sapefl methods`
+
+    `secure-sapefl methods --format json`
+    """
     from secure_sapefl.algorithms.own import algorithm
     from secure_sapefl.algorithms.registry import ALGORITHMS
     from secure_sapefl.plugins import offered

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 def round_progress(rounds: int, quiet: bool) -> "Iterator[Observer]":
     """A bar with the accuracy so far and the time left; on a pipe, one line a round. It observes the run."""
     from secure_sapefl.engine.events import RoundClosed, RunBegun  # imports torch, which the run needs anyway
+    from secure_sapefl.engine.observers.news import news_of, remarks_on
 
     console = Console(stderr=True, quiet=quiet)
     columns = (
@@ -51,16 +52,13 @@ def round_progress(rounds: int, quiet: bool) -> "Iterator[Observer]":
                 show(event.record)
 
         def show(record: "RoundRecord") -> None:
-            news = _news(record)
+            news = news_of(record)
             progress.update(task, completed=record.round_index + 1, news=news)
             if not console.is_terminal:
                 of = f"{progress.tasks[task].total:.0f}"
                 console.print(f"round {record.round_index + 1}/{of}  {news}", highlight=False, soft_wrap=True)
-            for refusal in record.refusals:
-                told = f"round {record.round_index + 1}: {refusal.site} left out: {refusal.reason}"
-                console.print(printable(told), markup=False)
-            if _all_scores_zero(record):
-                console.print(f"round {record.round_index + 1}: all scores are zero, the global model stays as it was")
+            for remark in remarks_on(record):
+                console.print(remark, markup=False)
 
         yield hear
 
@@ -83,21 +81,3 @@ def download_progress() -> Iterator["FetchProgress"]:
     finally:
         if tasks:
             bars.stop()
-
-
-def _all_scores_zero(record: "RoundRecord") -> bool:
-    """Updates came and a sum was made, and still nothing moved. A rejected sum is told as the server's refusal."""
-    rejected = any(refusal.site == "server" for refusal in record.refusals)
-    return bool(record.traffic.update) and not record.changed and not rejected
-
-
-def _news(record: "RoundRecord") -> str:
-    """Accuracy and AUC of a round that was evaluated, peers of a method that has them, and their scores where sent."""
-    similarity, parts = record.similarity, []
-    if record.personal.accuracy.per_client:
-        parts += [f"accuracy {record.personal.accuracy.mean:.3f}", f"AUC {record.personal.auc.mean:.3f}"]
-    if "peers_passed" in similarity:
-        parts.append(f"similar peers {similarity['peers_passed']:.1f} of {similarity['peers_received']:.1f}")
-        if "score_min" in similarity:
-            parts.append(f"scores {similarity['score_min']:.1f} to {similarity['score_max']:.1f}")
-    return "  ".join(parts) or "done"

@@ -11,7 +11,7 @@ from secure_sapefl.cli.live import server_view
 from secure_sapefl.cli.options import Format
 from secure_sapefl.cli.passphrases import PassphraseFile, known_passphrase
 from secure_sapefl.cli.sheets import print_table
-from secure_sapefl.cli.transport import JsonLogs, MetricsPort, WithoutTls, host_and_port
+from secure_sapefl.cli.transport import JsonLogs, MetricsPort, WithoutTls, host_and_port, warn_of_certificate
 from secure_sapefl.errors import BadInput
 from secure_sapefl.plain_text import printable
 
@@ -136,6 +136,9 @@ def status(
         return
     typer.echo(printable(f"Study {found['study']} ({found['digest'][:16]}): {_progress(found)}"))
     print_table("", ("site", "online", "rounds", "last answer", "MB up", "MB down"), map(_cells, found["sites"]))
+    if found.get("results"):  # 0.1.0 had none
+        print_table(_summed(found["results"]), ("test result", "mean over sites", "spread"), _result_rows(found))
+    warn_of_certificate(found)
 
 
 def _cells(site: dict[str, Any]) -> tuple[object, ...]:
@@ -149,11 +152,30 @@ def _cells(site: dict[str, Any]) -> tuple[object, ...]:
     )
 
 
+def _summed(results: dict[str, Any]) -> str:
+    return f"Test results, an encrypted sum over {results['sites']} sites, of which {results['agreed']} say the same"
+
+
+def _result_rows(found: dict[str, Any]) -> list[tuple[str, str, str]]:
+    return [
+        (name.replace("_", " "), f"{one['mean']:.3f}", f"{one['std']:.3f}")
+        for name, one in found["results"]["results"].items()
+    ]
+
+
 def _progress(found: dict[str, Any]) -> str:
     state = "over" if found["finished"] else "running" if found["running"] else "not running"
     waiting = ", ".join(found["waiting_for"])
     more = f", waiting for {waiting}" if waiting else ""
-    return f"{found['closed']} of {found['rounds']} rounds closed, {state}{more}"
+    return (
+        f"{found['closed']} of {found['rounds']} rounds closed, {state}{more}{_without_sum(found.get('history', []))}"
+    )
+
+
+def _without_sum(history: list[dict[str, Any]]) -> str:
+    """Rounds that ended without a sum, and why, the last one in words."""
+    reasons = [left["reason"] for one in history for left in one["left_out"] if left["site"] == "server"]
+    return f"; {len(reasons)} without a sum, the last because {reasons[-1]}" if reasons else ""
 
 
 def _tls(folder: Path | None, without: bool) -> "Tls | None":

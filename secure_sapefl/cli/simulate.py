@@ -2,6 +2,7 @@
 
 import json
 from datetime import datetime
+from itertools import chain, count
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -119,6 +120,8 @@ def _flags(audit: bool, output: str, quiet: bool, live: bool) -> list[str]:
 
 
 def _default_folder(config: Config) -> Path:
-    """runs/2026-01-31-120000-sapefl-synthetic."""
+    """runs/2026-01-31-120000-sapefl-synthetic, with -2, -3, … behind it for runs begun in the same second."""
     now = datetime.now().astimezone().strftime("%Y-%m-%d-%H%M%S")
-    return Path("runs") / f"{now}-{short(config.method)}-{Path(config.dataset).stem}"
+    name = f"{now}-{short(config.method)}-{Path(config.dataset).stem}"
+    numbered = chain([name], (f"{name}-{number}" for number in count(2)))
+    return next(folder for folder in map(Path("runs").joinpath, numbered) if not folder.exists())

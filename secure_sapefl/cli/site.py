@@ -3,16 +3,14 @@
 Exit codes beside the usual ones: 3 the study asks for more than the site's policy allows.
 """
 
-import csv
 import json
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 from rich.text import Text
 
-from secure_sapefl.cli import data_schema, site_start, site_status
+from secure_sapefl.cli import data_schema, site_predict, site_report, site_rotate, site_start, site_status, site_table
 from secure_sapefl.cli.keys import Overwrite
 from secure_sapefl.cli.options import Format
 from secure_sapefl.cli.passphrases import PassphraseFile, known_passphrase
@@ -21,7 +19,6 @@ from secure_sapefl.cli.study import StudyPath
 
 if TYPE_CHECKING:
     from secure_sapefl.site.home import SiteHome
-    from secure_sapefl.site.predict import Predictions
     from secure_sapefl.site.review import Review
 
 CONFLICT = 3
@@ -94,6 +91,8 @@ def key_(
 def review(study: StudyPath, home: HomePath = Path("site"), output: Format = "table") -> None:
     """Hold a study against this site's policy: what will leave, who can read it, what it may cost in epsilon.
 
+    Code that the study carries is printed below, with what it imports and reaches for above.
+
     Exit code 0 if nothing conflicts, 3 if something does, 2 if study, data or the site's folder are not in order.
 
     Examples:
@@ -103,10 +102,10 @@ def review(study: StudyPath, home: HomePath = Path("site"), output: Format = "ta
     `secure-sapefl site review study.toml --home hospital-a --format json`
     """
     from secure_sapefl.site.review import review_site
+    from secure_sapefl.study.counting import any_terms
     from secure_sapefl.study.file import read_study
-    from secure_sapefl.study.terms import StudyTerms
 
-    found = review_site(_home(home), StudyTerms.from_file(read_study(study)))
+    found = review_site(_home(home), any_terms(read_study(study)))
     if output == "json":
         typer.echo(json.dumps(found.to_json()))
     else:
@@ -131,7 +130,8 @@ def approve(study: StudyPath, home: HomePath = Path("site"), passphrase_file: Pa
 
     site = _home(home)
     consent = consent_to(site, study, site.identity(known_passphrase(site.identity_path, passphrase_file)))
-    typer.echo(f"{site.name!r} approves study {consent.study!r}, digest {consent.digest}.")
+    code = "" if consent.code is None else f"\nWith it, the code it carries: SHA-256 {consent.code}."
+    typer.echo(f"{site.name!r} approves study {consent.study!r}, digest {consent.digest}.{code}")
 
 
 @app.command()
@@ -194,40 +194,12 @@ def ledger(
         typer.echo("A crash left half a line after them; the site cuts it off when it next writes.")
 
 
-@app.command()
-def predict(
-    patients: Annotated[Path, typer.Argument(help="New records, .csv or .npz, with the study's columns.")],
-    study: Annotated[
-        Path | None, typer.Option(help="Whose model to use.", metavar="STUDY.toml", show_default="the only one here")
-    ] = None,
-    home: HomePath = Path("site"),
-    name_column: Annotated[str | None, typer.Option("--id", help="A column with the records' names.")] = None,
-    output: Annotated[Literal["csv", "json"], typer.Option("--format", help="How to print it.")] = "csv",
-) -> None:
-    """Say what this site's own model makes of new records. Nothing leaves the site; no key is needed.
-
-    Examples:
-
-    `secure-sapefl site predict patients.csv`
-
-    `secure-sapefl site predict patients.csv --study study.toml --id patient --format json`
-    """
-    from secure_sapefl.site.predict import predict as predict_with
-    from secure_sapefl.site.predict import study_with_model
-    from secure_sapefl.study.file import read_study
-    from secure_sapefl.study.terms import StudyTerms
-
-    site = _home(home)
-    chosen = study_with_model(site) if study is None else read_study(study)
-    found = predict_with(site, StudyTerms.from_file(chosen), patients, name_column)
-    if output == "json":
-        typer.echo(json.dumps(found.to_json()))
-    else:
-        _write_csv(found)
-
-
 app.command("start")(site_start.start)
 app.command("status")(site_status.status)
+app.command("predict")(site_predict.predict)
+app.command("report")(site_report.report)
+app.command("rotate")(site_rotate.rotate)
+app.command("table")(site_table.table)
 app.command("check-data")(data_schema.check_data)
 
 
@@ -240,13 +212,8 @@ def _home(path: Path) -> "SiteHome":
 def _show(review: "Review") -> None:
     rows = [(Text(x.verdict, style=_COLOURS[x.verdict]), x.topic, x.says, x.policy) for x in review.lines]
     print_table(f"Study {review.study} at {review.site}", ("", "what", "the study says", "your policy"), rows)
+    if review.code is not None:
+        from secure_sapefl.study.code_reading import numbered
+
+        typer.echo(f"Code {review.code.file}, SHA-256 {review.code.digest}:\n{numbered(review.code.source)}\n")
     typer.echo(f"Digest: {review.digest}\nConflicts with your policy: {len(review.conflicts) or 'none'}")
-
-
-def _write_csv(found: "Predictions") -> None:
-    writer = csv.writer(sys.stdout, lineterminator="\n")
-    writer.writerow(("record", "class", *(f"probability of {name}" for name in found.classes)))
-    for name, chosen, row in zip(found.names, found.chosen, found.probabilities, strict=True):
-        writer.writerow((name, chosen, *(f"{value:.4f}" for value in row)))
-    for name, why in found.bad:
-        typer.echo(f"Record {name} has no prediction: {why}.", err=True)

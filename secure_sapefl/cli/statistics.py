@@ -11,7 +11,7 @@ from secure_sapefl.cli.sheets import print_wide_table
 from secure_sapefl.errors import BadInput
 
 if TYPE_CHECKING:
-    from secure_sapefl.engine.table_one import Outcome
+    from secure_sapefl.engine.counting.table_one import Outcome
     from secure_sapefl.privacy.events import Budget
 
 
@@ -36,7 +36,7 @@ def statistics(
     from secure_sapefl.data.tables.readers import read_columns
     from secure_sapefl.data.tables.schema import load_table_schema
     from secure_sapefl.data.tables.values import table_of
-    from secure_sapefl.engine.table_one import Asked, simulated_table_one
+    from secure_sapefl.engine.counting.table_one import Asked, simulated_table_one
 
     budget = _budget(epsilon, delta)
     schema = load_table_schema(data_schema)

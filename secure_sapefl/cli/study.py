@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from secure_sapefl.cli import study_next
 from secure_sapefl.cli.keys import read_public
 from secure_sapefl.cli.options import Format, given
 from secure_sapefl.cli.passphrases import PassphraseFile, known_passphrase
@@ -16,6 +17,7 @@ from secure_sapefl.study.settings import StudySettings
 
 if TYPE_CHECKING:
     from sapefl_crypto.keys.identity import SiteIdentity
+    from secure_sapefl.study.counting import CountingTerms
     from secure_sapefl.study.file import StudyFile
 
 app = typer.Typer(help="Make, show and verify studies.", no_args_is_help=True)
@@ -56,6 +58,8 @@ def new(
 
     Mock data comes from the schema alone, never from a record: try the whole study on it first.
 
+    A model of your own, --model FILE.py:FUNCTION, is run here once and travels as source in the study.
+
     Examples:
 
     `secure-sapefl study new --name heart --coordinator coordinator.key --site a.pub --site b.pub --site c.pub
@@ -63,14 +67,23 @@ def new(
     --delta 1e-5 --mock mock`
 
     `secure-sapefl study new --from draft.toml --coordinator coordinator.key --site a.pub --site b.pub`
+
+    `secure-sapefl study new --from draft.toml --model net.py:build --head fc --coordinator coordinator.key --site a.pub
+    --site b.pub`
     """
+    from secure_sapefl.study.new import recommended_keys
+
     described = _data(feature, label, klass, scaling)
     values = settings | given(data=described if schema is None else _schema(schema, described))
-    identity = _identity(coordinator, passphrase_file)
+    identity = signing_identity(coordinator, passphrase_file)
     study = _new_study(draft, values, identity, site)
     _tell_plan(study)
-    _write(out, study, identity, overwrite)
+    write_study(out, study, identity, overwrite)
     typer.echo(f"Study {study.name!r}, {len(study.sites)} sites: {out}\nDigest: {study.digest}")
+    if (advice := recommended_keys(study)) is not None:
+        typer.echo(advice, err=True)
+    if study.code is not None:
+        typer.echo(f"It carries {study.code.file}, {study.code.lines} lines, SHA-256 {study.code.digest}")
     if mock is not None:
         _write_mock(mock, study, mock_rows)
 
@@ -92,12 +105,17 @@ def show(
     `secure-sapefl study show study.toml --for data-officer > note.md`
     """
     from secure_sapefl.protocol.disclosure import stays
+    from secure_sapefl.study.counting import CountingTerms
     from secure_sapefl.study.file import read_study
     from secure_sapefl.study.plain_words import exposure, leaving
     from secure_sapefl.study.sheet import data_protection_note, facts, to_json
     from secure_sapefl.study.terms import StudyTerms
 
-    terms = StudyTerms.from_file(read_study(study))
+    file = read_study(study)
+    if file.kind == "statistics":
+        _show_statistics(CountingTerms.of_table_one(file), reader is not None, output)
+        return
+    terms = StudyTerms.from_file(file)
     if reader is not None:
         typer.echo(data_protection_note(terms))
     elif output == "json":
@@ -107,7 +125,7 @@ def show(
         print_table("Sites", ("site", "key fingerprint"), [(k.name, k.fingerprint) for k in terms.file.sites_keys])
         columns = ("what leaves a site", "the server", "the other sites", "privacy")
         print_table("Who sees what", columns, [(p.what, p.server, p.sites, p.privacy) for p in leaving(terms)])
-        kept = " ".join(stays(terms.file.keys))
+        kept = " ".join(stays(terms.file.keys, terms.file.metrics))
         print_rows("Also", [("stays", kept), ("not protected", " ".join(exposure(terms).not_protected()))])
 
 
@@ -128,27 +146,45 @@ def verify(
 
     `secure-sapefl study verify study.toml --fingerprint 3d1c-7e0f-… --digest 9f3c2ab1`
     """
+    from secure_sapefl.study.counting import any_terms
     from secure_sapefl.study.file import read_study, require_expected
-    from secure_sapefl.study.terms import StudyTerms
 
     found = read_study(study)
     require_expected(found, fingerprint=fingerprint, digest=digest)
-    StudyTerms.from_file(found)
+    any_terms(found)
     said = {
         "digest": found.digest,
         "coordinator": found.coordinator_keys.fingerprint,
         "release": found.package,
         "sites": {keys.name: keys.fingerprint for keys in found.sites_keys},
+        "code": None if found.code is None else found.code.digest,
     }
     if output == "json":
         typer.echo(json.dumps(said))
         return
     typer.echo(f"The signature of {found.coordinator_keys.name!r} holds, and this release can run the study.")
     typer.echo(f"Digest:      {found.digest}\nCoordinator: {found.coordinator_keys.fingerprint}")
+    if found.code is not None:
+        typer.echo(f"Code {found.code.file}: SHA-256 {found.code.digest}; not run by this command")
     for name, keys in found.keys_by_name.items():
         typer.echo(f"Site {name}: {keys.fingerprint}")
     if fingerprint is None:
         typer.echo("Compare the coordinator's fingerprint over another channel before you trust the file.")
+
+
+app.command("next")(study_next.next_study)
+
+
+def _show_statistics(terms: "CountingTerms", officer: bool, output: str) -> None:
+    from secure_sapefl.study.counting_words import note, table_facts, to_json
+
+    if officer:
+        typer.echo(note(terms))
+    elif output == "json":
+        typer.echo(json.dumps(to_json(terms)))
+    else:
+        print_rows(f"Study {terms.file.name}", table_facts(terms).items())
+        print_table("Sites", ("site", "key fingerprint"), [(k.name, k.fingerprint) for k in terms.file.sites_keys])
 
 
 def _data(
@@ -176,7 +212,7 @@ def _new_study(draft: Path | None, values: dict[str, Any], identity: "SiteIdenti
     return new_study(merged(base, values), identity.public, [read_public(path) for path in sites])
 
 
-def _identity(path: Path, passphrase_file: Path | None) -> "SiteIdentity":
+def signing_identity(path: Path, passphrase_file: Path | None) -> "SiteIdentity":
     from sapefl_crypto.keys.custody import identity_from
     from sapefl_crypto.keys.keyfile import Kind, read_key
 
@@ -187,11 +223,11 @@ def _tell_plan(study: "StudyFile") -> None:
     """On stderr, before anything is written."""
     from secure_sapefl.study.terms import StudyTerms
 
-    for sentence in StudyTerms.from_file(study).plan():
+    for sentence in () if study.kind == "statistics" else StudyTerms.from_file(study).plan():
         typer.echo(f"plan: {sentence}", err=True)
 
 
-def _write(out: Path, study: "StudyFile", identity: "SiteIdentity", overwrite: bool) -> None:
+def write_study(out: Path, study: "StudyFile", identity: "SiteIdentity", overwrite: bool) -> None:
     from sapefl_crypto.keys import safe_file
     from sapefl_crypto.secret import Secret
     from secure_sapefl.study.file import signed_text

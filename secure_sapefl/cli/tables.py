@@ -32,9 +32,7 @@ def _rows(summary: dict[str, Any]) -> list[tuple[str, str]]:
             if sizes["up_per_client_round"]
             else SILENT,
         ),
-        ("accuracy, own models", _spread(summary["accuracy"])),
-        ("AUC, own models", f"{_spread(summary['auc'])}, defined at {summary['auc']['defined']} sites"),
-        ("accuracy, global model", _spread(summary["global_accuracy"]) if updates else _NO_GLOBAL_MODEL),
+        *_scores(summary, trained=bool(updates)),
         (
             "a site's traffic a round",
             f"{_size(sizes['up_per_client_round'])} up, {_size(sizes['down_per_client_round'])} down",
@@ -42,8 +40,12 @@ def _rows(summary: dict[str, Any]) -> list[tuple[str, str]]:
         ("update", f"{summary['parameters']:,} parameters, {_on_the_wire(updates)}"),
         ("seconds", f"{seconds['total']:.1f} in all: " + ", ".join(f"{k} {v:.1f}" for v, k in slowest)),
     ]
+    if "early_stopping" in summary:
+        used = summary["early_stopping"]["used_round"] + 1
+        rows.append(("stopped early", f"used: round {used}, the best on training rows that were held back"))
     if summary.get("late_clients"):
-        rows.append(("late sites, accuracy", _late(summary["late_clients"])))
+        main = summary["metrics"][summary["main_metric"]]["title"]
+        rows.append((f"late sites, {main}", _late(summary["late_clients"], summary["main_metric"])))
     if summary["privacy"]:
         rows.append(("differential privacy", _privacy(summary["privacy"])))
     if summary["skipped_rounds"] and updates:
@@ -54,23 +56,39 @@ def _rows(summary: dict[str, Any]) -> list[tuple[str, str]]:
     return rows
 
 
+def _scores(summary: dict[str, Any], *, trained: bool) -> list[tuple[str, str]]:
+    """The task's first two metrics; which way is better is said where lower is."""
+    name, *others = list(summary["metrics"])[:2]
+    main, everywhere = summary["metrics"][name], summary["global_metrics"][name]
+    second = [summary["metrics"][one] for one in others]
+    return [
+        (_title(main), _spread(main)),
+        *((_title(one), f"{_spread(one)}, defined at {one['defined']} sites") for one in second),
+        (f"{main['title']}, global model", _spread(everywhere) if trained else _NO_GLOBAL_MODEL),
+    ]
+
+
+def _title(metric: dict[str, Any]) -> str:
+    return f"{metric['title']}, own models" + ("" if metric["higher_is_better"] else " (lower is better)")
+
+
 def _on_the_wire(bytes_per_parameter: float) -> str:
     return f"{bytes_per_parameter:.2f} bytes each on the wire" if bytes_per_parameter else "not sent"
 
 
-def _late(late: dict[str, Any]) -> str:
+def _late(late: dict[str, Any], metric: str) -> str:
     beside = {
         "as long alone": "local_only",
         "the global model": "global_model",
         "it, trained as long": "global_fine_tuned",
     }
-    others = ", ".join(f"{_mean(late[key])} {name}" for name, key in beside.items() if late[key])
+    others = ", ".join(f"{_mean(late[key], metric)} {name}" for name, key in beside.items() if late[key])
     count = len(late["names"])
-    return f"{_mean(late)} after one round ({count} {'site' if count == 1 else 'sites'}); {others}"
+    return f"{_mean(late, metric)} after one round ({count} {'site' if count == 1 else 'sites'}); {others}"
 
 
-def _mean(scores: dict[str, Any]) -> str:
-    return f"{scores['accuracy']['mean']:.4f}"
+def _mean(scores: dict[str, Any], metric: str) -> str:
+    return f"{scores['metrics'][metric]['mean']:.4f}"
 
 
 def _privacy(privacy: dict[str, Any]) -> str:
@@ -78,7 +96,7 @@ def _privacy(privacy: dict[str, Any]) -> str:
     stopped = sorted({one["site"] for one in privacy["stopped"]})
     sat_out = f"; sat out: {', '.join(stopped)}" if stopped else ""
     uncovered = "" if privacy["preparation_covered"] else "; how rows were prepared is not covered"
-    return f"{spent}; accuracy and AUC themselves are exact{uncovered}{sat_out}"
+    return f"{spent}; the scores themselves are exact{uncovered}{sat_out}"
 
 
 def _spent(privacy: dict[str, Any]) -> str:

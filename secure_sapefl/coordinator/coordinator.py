@@ -12,21 +12,18 @@ import logging
 import secrets
 import time
 from collections.abc import Callable
-from functools import partial
 from typing import Any, Final
 
-from sapefl_crypto import Parameters
 from sapefl_crypto.errors import FrameRejected
 from sapefl_crypto.keys.identity import SiteIdentity
+from secure_sapefl.coordinator.new_rounds import rounds_of
 from secure_sapefl.coordinator.progress import HERE, SILENT, UNHEARD, Node, SiteProgress
-from secure_sapefl.coordinator.rounds import Rounds
+from secure_sapefl.coordinator.results import Results
 from secure_sapefl.coordinator.state import ServerState
-from secure_sapefl.protocol.adders import encrypted_adder
+from secure_sapefl.coordinator.tables import Tables
 from secure_sapefl.protocol.messages import RoundOutcome, SiteId
-from secure_sapefl.protocol.server import Server
-from secure_sapefl.protocol.study import Study
 from secure_sapefl.storage.parts import Parts
-from secure_sapefl.study.file import StudyFile
+from secure_sapefl.study.round_terms import RoundTerms
 from secure_sapefl.transport.wire import ToServer, ToSite, read_to_server, write_to_site
 
 _log = logging.getLogger(__name__)
@@ -37,18 +34,17 @@ _LONGEST_PAUSE: Final = 15.0
 class Coordinator:
     def __init__(
         self,
-        file: StudyFile,
-        study: Study,
-        params: Parameters,
+        terms: RoundTerms,
         identity: SiteIdentity,
         state: ServerState,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._file, self._identity, self._state, self._clock = file, identity, state, clock
+        self._file, self._identity, self._state, self._clock = terms.file, identity, state, clock
         self._nodes: dict[int, Node] = {}
-        self.sites = {site: SiteProgress() for site in file.sites}
-        server = Server(study, partial(encrypted_adder, params, study), state.models, state.new_models)
-        self.rounds = Rounds(file, server, state, self.sites, clock)
+        self.sites = {site: SiteProgress() for site in terms.file.sites}
+        self.rounds = rounds_of(terms, state, self.sites, clock)
+        self.results = Results(state.folder / "results.json", terms)
+        self.tables = Tables(state.folder / "tables.json", terms.file)
 
     @property
     def round_index(self) -> int:
@@ -60,8 +56,14 @@ class Coordinator:
         """Every site has every outcome; or those that came within a deadline after the last round have."""
         if self.rounds.ended is None:
             return False
-        late = self._clock() > self.rounds.ended + self._file.round_deadline
+        deadlines = 1 if self._file.metrics == "none" else 2  # results come first
+        late = self._clock() > self.rounds.ended + deadlines * self._file.round_deadline
         return late or all(progress.released for progress in self.sites.values())
+
+    def has_released(self, node: int) -> bool:
+        """Whether the site at a node has everything of this study, and was told so."""
+        address = self._nodes.get(node)
+        return address is not None and address.site is not None and self.sites[address.site].released
 
     # messages
 
@@ -92,12 +94,16 @@ class Coordinator:
             return self._question_to_halted(site, progress)
         outcomes = self._missing(progress.absorbed)
         up_to_date = progress.absorbed + len(outcomes) == self.round_index
-        over = self.rounds.ended is not None and up_to_date and not progress.released
-        if self.rounds.open is not None and up_to_date and site in self.rounds.open.waiting:
+        ended = self.rounds.ended is not None and up_to_date and not progress.released
+        over = ended and self.results.settled
+        call = self.rounds.call_for(site)
+        if call is None and up_to_date and self.rounds.invites(site):
             invitation = self.rounds.server.invitation(site)
         elif over and progress.untrained:
             invitation = self.rounds.server.late_invitation(site, self.round_index)
-        if not (outcomes or invitation or over):
+        duty = self.rounds.duty_for(site) if call is None and up_to_date else None
+        results_due = ended and not over and not self.results.has_heard(site)
+        if not (outcomes or invitation or duty or call or over or results_due):
             return None
         return ToSite(
             site=site,
@@ -105,7 +111,10 @@ class Coordinator:
             nonce=secrets.token_hex(16),
             outcomes=outcomes,
             invitation=invitation,
+            duty=duty,
+            call=call,
             over=over,
+            results=self.results.sum if over else None,
         )
 
     def _question_to_halted(self, site: SiteId, progress: SiteProgress) -> ToSite | None:
@@ -145,7 +154,9 @@ class Coordinator:
         address.site, address.failures = message.site, 0
         self._note(message, sum(map(len, parts)), end_announced=address.end_announced)
         self.rounds.take_in(message)
-        self.rounds.advance()
+        self.results.hear(message)
+        self.tables.hear(message)
+        self.advance()
 
     def _pause(self, address: Node, reason: str, node: int) -> None:
         address.failures += 1
@@ -165,6 +176,13 @@ class Coordinator:
         if progress.answer in (UNHEARD, SILENT):
             progress.answer = HERE
 
+    def advance(self) -> None:
+        """Time passes: rounds close, and test results are waited for no longer than a round."""
+        self.rounds.advance()
+        if self.rounds.ended is not None:
+            late = self._clock() > self.rounds.ended + self._file.round_deadline
+            self.results.settle([site for site, one in self.sites.items() if not one.halted], late=late)
+
     # telling people
 
     def status(self) -> dict[str, Any]:
@@ -177,8 +195,10 @@ class Coordinator:
             "rounds": self._file.rounds,
             "closed": self.round_index,
             "history": self._state.history,
+            "results": self.results.to_json(),
+            "table": self.tables.agreed,
             "finished": self.finished,
-            "waiting_for": [] if current is None else current.waiting,
+            "waiting_for": self.rounds.waiting,
             "seconds_to_deadline": None if current is None else max(0.0, current.deadline - now),
             "sites": [one.to_json(site, online=site in online, now=now) for site, one in self.sites.items()],
             "foreign_nodes": sum(node.site is None and node.failures > 0 for node in self._nodes.values()),

@@ -1,6 +1,6 @@
 """What the server knows of nodes, sites and rounds while a study runs, and how it tells people."""
 
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any, Final
 
 from secure_sapefl.protocol.messages import Refusal, SiteId
@@ -32,6 +32,7 @@ class OpenRound:
     too_light: tuple[SiteId, ...] = ()
     answered: set[SiteId] = field(default_factory=set)
     warned: bool = False
+    leg_began: float = 0.0  # of the committee, where there is one
 
     @property
     def waiting(self) -> list[SiteId]:
@@ -64,6 +65,16 @@ class SiteProgress:
         }
 
 
+@dataclass(slots=True, kw_only=True)
+class CommitteeWork:
+    """What opening a round's sum cost its committee, all members together: beside invitations, uploads and outcome."""
+
+    attempt: int  # the last at this round, from 0
+    seconds: float = 0.0
+    bytes_up: int = 0
+    bytes_down: int = 0
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClosedRound:
     """How a round went: no score and no weight."""
@@ -71,7 +82,9 @@ class ClosedRound:
     sent: int  # sites whose uploads came in time
     seconds: float  # it was open; after a crash, since the server's new start
     left_out: tuple[Refusal, ...]
+    committee: CommitteeWork | None = None
 
     def to_json(self) -> dict[str, Any]:
         left_out = [{"site": refusal.site, "reason": refusal.reason} for refusal in self.left_out]
-        return {"sent": self.sent, "seconds": self.seconds, "left_out": left_out}
+        said = {"sent": self.sent, "seconds": self.seconds, "left_out": left_out}
+        return said if self.committee is None else {**said, "committee": asdict(self.committee)}

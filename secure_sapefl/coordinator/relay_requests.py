@@ -11,9 +11,10 @@ import secrets
 from typing import Any, Final
 
 from sapefl_crypto.errors import FrameRejected
-from secure_sapefl.coordinator.coordinator import Coordinator
+from sapefl_crypto.joint.committee import MOST_MEMBERS
+from secure_sapefl.coordinator.stages import AnyCoordinator
 from secure_sapefl.storage.parts import Parts
-from secure_sapefl.study.terms import StudyTerms
+from secure_sapefl.study.round_terms import RoundTerms
 from secure_sapefl.transport.coordinator_socket import BEGIN, CAME, NEXT
 
 _SLACK_SECONDS: Final = 120.0
@@ -21,10 +22,11 @@ _MOST_NODES: Final = 10_000
 _MOST_HEAD: Final = 1 << 20  # bytes
 _LARGEST_NODE: Final = 2**64
 _WEIGHT_BYTES: Final = 8  # of a sealed model, at most
+_SHARE_BYTES: Final = 1 << 15  # of a member's share, or answer, at most
 
 
 class RelayRequests:
-    def __init__(self, coordinator: Coordinator, round_deadline: float, at_once: int | None = None) -> None:
+    def __init__(self, coordinator: AnyCoordinator, round_deadline: float, at_once: int | None = None) -> None:
         self._coordinator, self._at_once = coordinator, at_once
         self._seconds = round_deadline + _SLACK_SECONDS
         self._session = ""
@@ -69,11 +71,13 @@ class RelayRequests:
         return _reply({})
 
 
-def largest_answer(terms: StudyTerms) -> int:
+def largest_answer(terms: RoundTerms) -> int:
     """Bytes of the largest answer a site of this study has reason to give, twice over."""
-    length = terms.blueprint.study.parameters
+    length = terms.study.parameters
     update = terms.params.chunks(length) * terms.params.fresh_chunk_bytes
-    return 2 * (update + _WEIGHT_BYTES * length) + _MOST_HEAD
+    shares = 0 if terms.file.keys == "shared" else _SHARE_BYTES * min(len(terms.file.sites), MOST_MEMBERS)
+    results = terms.params.fresh_chunk_bytes
+    return 2 * (update + shares + results + _WEIGHT_BYTES * length) + _MOST_HEAD
 
 
 def _head(request: Parts) -> dict[str, Any]:

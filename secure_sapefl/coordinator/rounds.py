@@ -8,10 +8,12 @@ import logging
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
-from secure_sapefl.coordinator.progress import ClosedRound, OpenRound, SiteProgress
+from secure_sapefl.coordinator.progress import ClosedRound, CommitteeWork, OpenRound, SiteProgress
 from secure_sapefl.coordinator.state import ServerState
 from secure_sapefl.coordinator.verdicts import Verdicts
-from secure_sapefl.protocol.messages import SiteId
+from secure_sapefl.protocol.joint.consents import Call
+from secure_sapefl.protocol.joint.messages import Duty
+from secure_sapefl.protocol.messages import RoundOutcome, SiteId
 from secure_sapefl.protocol.server import Server
 from secure_sapefl.study.file import StudyFile
 from secure_sapefl.transport.wire import ToServer
@@ -38,9 +40,31 @@ class Rounds:
         self.advance()
 
     @property
+    def _least(self) -> int:
+        """The fewest updates that make a round count."""
+        return self._file.min_cohort
+
+    @property
     def index(self) -> int:
         """The round that is open; the number of rounds once all are closed."""
         return self._state.closed
+
+    @property
+    def waiting(self) -> list[SiteId]:
+        """From whom the open round may still hear."""
+        return [] if self.open is None else self.open.waiting
+
+    def invites(self, site: SiteId) -> bool:
+        """Whether the open round wants an upload of this site."""
+        return self.open is not None and site in self.open.waiting
+
+    def duty_for(self, site: SiteId) -> Duty | None:  # noqa: ARG002 - see joint/rounds.py
+        """What a site is asked as a member of the round's committee."""
+        return None
+
+    def call_for(self, site: SiteId) -> Call | None:  # noqa: ARG002 - see joint/rounds.py
+        """What a site is asked before the first round."""
+        return None
 
     # answers
 
@@ -52,7 +76,7 @@ class Rounds:
             self._sites[message.site].answer = f"halted: {message.declined}"
             return
         current = self.open
-        if current is None or message.round_index != current.index or message.site not in current.waiting:
+        if current is None or message.round_index != current.index or not self.invites(message.site):
             return
         if message.upload is not None:
             accepted = self.server.accept(message.upload)
@@ -80,12 +104,15 @@ class Rounds:
 
     def _begin(self, index: int, too_light: tuple[SiteId, ...] = ()) -> OpenRound:
         left_out, now = self.verdicts.to_leave_out(self.server.planned(index)), self._clock()
-        cohort = self.server.begin_round(index, (*left_out, *too_light))
+        cohort = self._begin_round(index, (*left_out, *too_light))
         _log.info("round opened", extra={"round": index, "cohort": list(cohort)})
         for site in left_out:
             self._sites[site].answer = self.verdicts.reason(site)
             _log.error(self._sites[site].answer, extra={"round": index, "site": site})
-        return OpenRound(index, cohort, now, now + self._file.round_deadline, left_out, too_light)
+        return OpenRound(index, cohort, now, now + self._file.round_deadline, left_out, too_light, leg_began=now)
+
+    def _begin_round(self, index: int, left_out: tuple[SiteId, ...]) -> tuple[SiteId, ...]:
+        return self.server.begin_round(index, left_out)
 
     def _leave_out_suspects(self) -> None:
         """The open round would be spoilt like the last one. No sum of it went out: it is begun anew without some."""
@@ -98,7 +125,7 @@ class Rounds:
     def _due(self, current: OpenRound) -> bool:
         """With too few updates a round stays open as long as somebody may still bring one: a late site, or a halted one
         whose owner has not decided. A round that nobody can join any more ends without a sum."""
-        enough = len(self.server.contributors) >= self._file.min_cohort
+        enough = len(self.server.contributors) >= self._least
         waiting_for_owners = all(self._sites[site].halted for site in current.waiting)
         if not current.waiting or (enough and (waiting_for_owners or self._clock() >= current.deadline)):
             return True
@@ -106,7 +133,7 @@ class Rounds:
             current.warned = True
             why = "the others are halted" if waiting_for_owners else "the deadline has passed"
             _log.warning(
-                f"{why} and fewer than {self._file.min_cohort} sites have sent; the round stays open",
+                f"{why} and fewer than {self._least} sites have sent; the round stays open",
                 extra={"round": current.index, "waiting": current.waiting},
             )
         return False
@@ -114,33 +141,50 @@ class Rounds:
     def _close_or_begin_anew(self, current: OpenRound) -> None:
         """Sites would not use a sum of very unequal weights. It has not gone out: rather one without the lightest."""
         light = self.server.too_light
-        if light and len(self.server.contributors) - len(light) >= self._file.min_cohort:
+        if light and len(self.server.contributors) - len(light) >= self._least:
             self.open = self._begin(current.index, (*current.too_light, *light))
         else:
             self._close(current)
 
     def _close(self, current: OpenRound) -> None:
-        """A sum of too few sites would show them to each other: then the round ends without one."""
-        contributors, least = self.server.contributors, self._file.min_cohort
+        """The uploads are in, or as many as will come."""
+        self._name_who_is_missing(current)
+        self._publish(current, self._outcome())
+
+    def _name_who_is_missing(self, current: OpenRound) -> None:
         for site in current.waiting:
             self._miss(site)
         for site in current.left_out:
             self.server.refuse(site, self.verdicts.reason(site))
         for site in current.too_light:
             self.server.refuse(site, "its score is next to nothing beside the others'; no site would use the sum.")
+
+    def _outcome(self) -> RoundOutcome:
+        """A sum of too few sites would show them to each other: then the round ends without one."""
+        contributors, least = self.server.contributors, self._least
         if len(contributors) >= least:
-            outcome = self.server.close_round(least)
-        else:
-            outcome = self.server.skip_round(f"{len(contributors)} sites sent an update, the study asks for {least}.")
+            return self.server.close_round(least)
+        return self.server.skip_round(f"{len(contributors)} sites sent an update, the study asks for {least}.")
+
+    def _publish(self, current: OpenRound, outcome: RoundOutcome) -> None:
+        contributors = self.server.contributors
         if current.left_out:
             reports = self.verdicts.reports_on(current.left_out)
             outcome = replace(outcome, left_out=current.left_out, reports=reports)
         seconds = self._clock() - current.opened
-        how = ClosedRound(sent=len(contributors), seconds=seconds, left_out=outcome.refusals)
+        how = ClosedRound(
+            sent=len(contributors), seconds=seconds, left_out=outcome.refusals, committee=self._committee_work()
+        )
         self.verdicts.published(outcome)
         self._state.close_round(outcome, how)
         self.open = None
+        for refusal in outcome.refusals:
+            if refusal.site == "server":  # why there is no sum
+                _log.warning(refusal.reason, extra={"round": current.index})
         _log.info("round closed", extra={"round": current.index, "contributors": list(contributors)})
+
+    def _committee_work(self) -> CommitteeWork | None:
+        return None
 
     def _miss(self, site: SiteId) -> None:
         if self._sites[site].halted:

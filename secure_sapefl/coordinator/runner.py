@@ -14,20 +14,27 @@ from pathlib import Path
 from typing import Final
 
 from sapefl_crypto.keys.custody import identity_from
+from sapefl_crypto.keys.identity import SiteIdentity
 from sapefl_crypto.keys.keyfile import Kind, read_key
 from sapefl_crypto.secret import Secret
 from secure_sapefl.coordinator.coordinator import Coordinator
 from secure_sapefl.coordinator.relay_requests import RelayRequests, largest_answer
+from secure_sapefl.coordinator.stages import AnyCoordinator, Stages
 from secure_sapefl.coordinator.state import ServerState, read_status
 from secure_sapefl.errors import BadInput
+from secure_sapefl.privacy.events import PREPARATION
 from secure_sapefl.storage.files import make_private_folder
+from secure_sapefl.study.counting import CountingTerms
 from secure_sapefl.study.file import StudyFile, read_study
+from secure_sapefl.study.round_terms import RoundTerms
 from secure_sapefl.study.terms import StudyTerms
 from secure_sapefl.transport.agent_socket import AgentSocket
+from secure_sapefl.transport.expiry import CertificateWatch
 from secure_sapefl.transport.flower import Child, FlowerFailed, Tls
 from secure_sapefl.transport.logs import log_to
-from secure_sapefl.transport.relay import RelayFolder, RelayUser
+from secure_sapefl.transport.relay import RelayFolder
 from secure_sapefl.transport.superlink import SuperLink, listening
+from secure_sapefl.transport.users import OtherUser
 
 _log = logging.getLogger(__name__)
 _RETRY_SECONDS: Final = 10.0  # after a run could not be started, or ended
@@ -54,9 +61,15 @@ class RunningStudy:
     """The coordinator, in a thread of its own: the socket's."""
 
     def __init__(
-        self, coordinator: Coordinator, state: ServerState, requests: RelayRequests, socket: AgentSocket
+        self,
+        coordinator: AnyCoordinator,
+        state: ServerState,
+        requests: RelayRequests,
+        socket: AgentSocket,
+        certificate: CertificateWatch,
     ) -> None:
         self._coordinator, self._state, self._requests, self._socket = coordinator, state, requests, socket
+        self._certificate = certificate
         self._published = 0.0
         self.over = False
 
@@ -64,16 +77,20 @@ class RunningStudy:
         try:
             self._socket.serve(self._requests.answer, self._pass_time)
         finally:
-            self._state.publish(self._coordinator.status())
+            self._publish()
 
     def stop(self) -> None:
         self._socket.stop()
 
+    def _publish(self) -> None:
+        self._state.publish({**self._coordinator.status(), "certificate_ends": self._certificate.ends})
+
     def _pass_time(self) -> None:
-        self._coordinator.rounds.advance()
+        self._certificate.look()
+        self._coordinator.advance()
         self.over = self._coordinator.finished
         if time.monotonic() > self._published + _PUBLISH_SECONDS:
-            self._state.publish(self._coordinator.status())
+            self._publish()
             self._published = time.monotonic()
 
 
@@ -146,9 +163,8 @@ class Carriers:
 def run_server(settings: ServerSettings, stopped: Callable[[], bool]) -> None:
     """Until the study is over, or ``stopped`` says so."""
     file = read_study(settings.study)
-    terms = StudyTerms.from_file(file)
     identity = identity_from(read_key(settings.key, Kind.SITE_IDENTITY, passphrase=settings.passphrase))
-    near = RelayFolder(settings.run, RelayUser.named(settings.relay_user))
+    near = RelayFolder(settings.run, OtherUser.named(settings.relay_user))
     make_private_folder(settings.node_keys)
     with (
         listening(settings.host, settings.port) as listener,
@@ -158,10 +174,32 @@ def run_server(settings: ServerSettings, stopped: Callable[[], bool]) -> None:
         if _was_over(settings.state, file):
             return
         near.prepare()
-        coordinator = Coordinator(file, terms.blueprint.study, terms.params, identity, state)
+        coordinator, longest = coordinator_for(file, identity, state)
         requests = RelayRequests(coordinator, file.round_deadline, settings.at_once)
-        agent = AgentSocket(near.socket, near.user.gid, largest=largest_answer(terms))
-        _serve(RunningStudy(coordinator, state, requests, agent), Carriers(settings, near, listener), stopped)
+        agent = AgentSocket(near.socket, near.user.gid, largest=longest)
+        study = RunningStudy(coordinator, state, requests, agent, CertificateWatch(settings.tls))
+        _serve(study, Carriers(settings, near, listener), stopped)
+
+
+def coordinator_for(
+    file: StudyFile, identity: SiteIdentity, state: ServerState, clock: Callable[[], float] = time.monotonic
+) -> tuple[AnyCoordinator, int]:
+    """Whatever the study is for, and the largest answer a site may give."""
+    if file.kind == "statistics":
+        counting = CountingTerms.of_table_one(file)
+        return _one(counting, identity, state, clock), largest_answer(counting)
+    terms, before = StudyTerms.from_file(file), CountingTerms.before_training(file)
+    longest = largest_answer(terms)
+    if before is None:
+        return _one(terms, identity, state, clock), longest
+    about = {"study": file.name, "digest": file.digest, "rounds": file.rounds, "closed": 0, "history": []}
+    first = _one(before, identity, state.part(PREPARATION, before.file.digest), clock)
+    longest = max(longest, largest_answer(before))
+    return Stages(first, lambda: _one(terms, identity, state, clock), about), longest
+
+
+def _one(terms: RoundTerms, identity: SiteIdentity, state: ServerState, clock: Callable[[], float]) -> Coordinator:
+    return Coordinator(terms, identity, state, clock)
 
 
 def _serve(study: RunningStudy, carriers: Carriers, stopped: Callable[[], bool]) -> None:

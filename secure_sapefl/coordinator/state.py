@@ -66,6 +66,7 @@ class ServerState:
         make_private_folder(folder)
         self.folder, self._study = folder, study
         self._lock = Lock(_lock_path(folder), f"The study in {folder}", "Stop that one first.")
+        self._parts: list[ServerState] = []
         self.closed, self.history, made = self._load()
         self.models = SealedModels(folder, made)
 
@@ -73,12 +74,24 @@ class ServerState:
         return self
 
     def __exit__(self, *_: object) -> None:
+        for part in self._parts:
+            part.__exit__()
         self._lock.close()
+
+    def part(self, name: str, study: str) -> "ServerState":
+        """The state of what belongs to this study and comes before it, in a folder of its own inside this one."""
+        self._parts.append(ServerState(self.folder / name, study))
+        return self._parts[-1]
 
     def new_models(self, round_index: int) -> SealedModels:
         """For the models of an open round; what a crash left of an earlier attempt goes."""
         shutil.rmtree(_round_folder(self.folder, round_index), ignore_errors=True)
         return SealedModels(self.folder)
+
+    def models_of(self, round_index: int) -> SealedModels:
+        """The models that came in an open round before the server was started anew."""
+        folder = _round_folder(self.folder, round_index)
+        return SealedModels(self.folder, {path.name: round_index for path in folder.glob("*") if path.name != _OUTCOME})
 
     def close_round(self, outcome: RoundOutcome, how: ClosedRound) -> None:
         """The outcome is there to stay, and with it the models that came; older ones of the same sites go."""

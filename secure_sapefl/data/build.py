@@ -8,7 +8,7 @@ from typing import Final, Literal
 
 import numpy as np
 
-from secure_sapefl.config import PublicFacts
+from secure_sapefl.config import Agreed, PreparationName, PublicFacts
 from secure_sapefl.data.coins import Coins, marks_of
 from secure_sapefl.data.dealing import dealt
 from secure_sapefl.data.federation import ClientData, Federation, Rows
@@ -21,17 +21,27 @@ from secure_sapefl.data.split import Indices, split_by_coins, split_rows
 from secure_sapefl.data.streams import DataPurpose, stream
 from secure_sapefl.data.table import Table, Units
 from secure_sapefl.data.tables.columns import Columns
+from secure_sapefl.data.tables.common import agreed, common_preparation
+from secure_sapefl.data.tables.tally import CountPlan, Counts
 from secure_sapefl.errors import BadInput, UnknownName
+from secure_sapefl.labels import LabelKind, Labels, Scale
 
 LARGEST_KAPPA: Final = 1e9  # even to nine digits; far beyond, the draw underflows
 NO_OPTIONS: Mapping[str, object] = MappingProxyType({})
 Change = Callable[[Table], Table]
+_IN_WORDS: Final[Mapping[LabelKind, str]] = {"class": "classes", "yes-no": "yes or no", "number": "numbers"}
+Agree = Callable[[Mapping[str, Counts], CountPlan], Agreed]
 Place = tuple[Share, Indices, Indices]
 """What a site holds, and of that its training and its test rows."""
 
 
 def as_it_is(table: Table) -> Table:
     return table
+
+
+def agreed_here(counts: Mapping[str, Counts], plan: CountPlan) -> Agreed:
+    """For a look at the data, where all of it is in one place anyway: the totals that an encrypted sum has."""
+    return agreed(np.sum(list(counts.values()), axis=0), plan, sites=len(counts))
 
 
 def build_federation(
@@ -41,7 +51,7 @@ def build_federation(
     partition: Literal["natural", "dirichlet", "iid", "clustered"] | None,
     kappa: float,
     seed: int,
-    data_dir: Path | None = None,
+    data_dir: Path | str | None = None,
     options: Mapping[str, object] = NO_OPTIONS,
     label: str | None = None,
     group: str | None = None,
@@ -50,7 +60,11 @@ def build_federation(
     progress: Progress = no_progress,
     private: PublicFacts | None = None,
     change: Change = as_it_is,
-    schema: Path | None = None,
+    schema: Path | str | None = None,
+    labels: LabelKind | None = None,
+    scaled: bool = True,
+    preparation: PreparationName | None = None,
+    agree: Agree = agreed_here,
 ) -> Federation:
     """Divide ``dataset``, a registered name, the path of a file or columns in memory, among sites.
 
@@ -61,23 +75,28 @@ def build_federation(
 
     With ``private``, where a row goes depends on the row, a key and these public facts alone (`coins.py`), and tables
     that differ in one record give federations that do. ``change`` is made to the table as it was read: an audit asks
-    what one row of it decides.
+    what one row of it decides. ``labels`` is what a task reads, and ``scaled`` whether it learns numbers on a scale;
+    by default labels are what the data says they are. ``agree`` is how sites come to a common preparation, by what
+    each has counted.
     """
     _check(clients=clients, partition=partition, kappa=kappa, seed=seed)
     table = change(
         load_table(
             dataset,
             seed=seed,
-            data_dir=data_dir,
+            data_dir=None if data_dir is None else Path(data_dir),
             options=options,
             label=label,
             group=group,
             progress=progress,
             partition=partition,
             private=private,
-            schema=schema,
+            schema=None if schema is None else Path(schema),
+            labels=labels,
+            preparation=preparation,
         )
     )
+    _require_labels(table, labels, private=private is not None)
     name = partition or ("dirichlet" if table.group is None else "natural")
     request = PartitionRequest(clients=clients, kappa=kappa, clusters=clusters)
     if private is None:
@@ -85,6 +104,8 @@ def build_federation(
     else:
         table, facts, places = _by_coins(table, name, request, seed, rows, private)
     table = _with_common_scale(table, [train for _, train, _ in places])
+    table = _with_label_scale(table, [train for _, train, _ in places], scaled=scaled)
+    table, found = _agreed(table, places, agree)
     members = tuple(_client(table, *place) for place in places)
     return Federation(
         dataset=dataset if isinstance(dataset, str) else dataset.source,
@@ -96,6 +117,8 @@ def build_federation(
         preparation=described(table.prepare),
         learned=learns_from_rows(table.prepare),
         findings=table.findings,
+        labels=table.labels,
+        agreed=found,
         public=None if facts is None else completed(facts, members),
     )
 
@@ -158,9 +181,41 @@ def _with_common_scale(table: Table, trained: Sequence[Indices]) -> Table:
     return replace(table, prepare=table.learn(table.X[np.concatenate(trained)]), learn=None)
 
 
+def _require_labels(table: Table, wanted: LabelKind | None, *, private: bool) -> None:
+    if wanted not in (None, table.labels.kind):
+        raise BadInput(
+            f"{table.source}: its labels are {_IN_WORDS[table.labels.kind]}, the task reads {_IN_WORDS[wanted]}. "
+            "Choose another --task, or name other label columns."
+        )
+    if private and table.labels.kind == "number" and table.labels.scale is None:
+        raise BadInput(
+            f"{table.source}: a private study is told the range of its label without looking at records. Give low and "
+            "high of `target` in the schema, or --data-option target=LOW,HIGH."
+        )
+
+
+def _with_label_scale(table: Table, trained: Sequence[Indices], *, scaled: bool) -> Table:
+    """Numbers without a public range are learned on the scale of all training rows: what models answer is compared."""
+    if not scaled:
+        return replace(table, labels=Labels(table.labels.kind))
+    if table.labels.kind != "number" or table.labels.scale is not None:
+        return table
+    return replace(table, labels=Labels("number", Scale.from_rows(table.y[np.concatenate(trained)])))
+
+
+def _agreed(table: Table, places: Sequence[Place], agree: Agree) -> tuple[Table, Agreed | None]:
+    """Where the table asks for one: a preparation that all sites agree on; one site alone has nobody to agree with."""
+    plan = table.common
+    if plan is None or len(places) == 1:
+        return table, None
+    found = agree({share.name: plan.counted(table.X[train]) for share, train, _ in places}, plan)
+    return replace(table, prepare=common_preparation(plan.features, found), common=None), found
+
+
 def _client(table: Table, share: Share, train: Indices, test: Indices) -> ClientData:
     raw, raw_test = (share.view.of_features(table.X[rows]) for rows in (train, test))
     train_X, test_X = table.prepare(raw, raw_test)
-    train_y, test_y = (share.view.of_labels(table.y[rows]) for rows in (train, test))
+    train_y, test_y = (table.labels.for_model(share.view.of_labels(table.y[rows])) for rows in (train, test))
     recipe = {**recipe_of(table.prepare, raw), **share.view.recipe()}
-    return ClientData(name=share.name, train=Rows(train_X, train_y), test=Rows(test_X, test_y), recipe=recipe)
+    own = Rows(train_X, train_y, table.persons_of(train))
+    return ClientData(name=share.name, train=own, test=Rows(test_X, test_y), recipe=recipe)

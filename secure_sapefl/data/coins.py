@@ -25,7 +25,7 @@ def marks_of(table: Table) -> tuple[bytes, ...]:
     """What each of a table's units is, wherever it stands: a digest of the record, or the name of the segment."""
     if table.segment is not None:
         return tuple(_digest(b"segment", name.tobytes()) for name in np.unique(table.segment).astype("<i8"))
-    rows, labels = canonical(table.X), table.y.astype("<i8")
+    rows, labels = canonical(table.X), canonical(table.y)
     return tuple(_digest(row.tobytes(), label.tobytes()) for row, label in zip(rows, labels, strict=True))
 
 

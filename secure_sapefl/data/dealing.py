@@ -43,7 +43,7 @@ def _skewed(
     table: Table, units: Units, kappa: float, clients: int, coins: Coins, rng: np.random.Generator
 ) -> NDArray[np.int64]:
     """Each site's part of a class is drawn from Dirichlet(κ, …, κ); a unit of the class falls to one by its coin."""
-    edges = rng.dirichlet(np.full(clients, kappa), size=len(table.class_names)).cumsum(axis=1)
+    edges = rng.dirichlet(np.full(clients, kappa), size=table.strata).cumsum(axis=1)
     beyond = coins.thrown(DataPurpose.PARTITION)[:, None] >= edges[units.label]
     homes: NDArray[np.int64] = np.minimum(beyond.sum(axis=1), clients - 1)
     return homes

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from secure_sapefl import plugins
-from secure_sapefl.config import PublicFacts
+from secure_sapefl.config import PreparationName, PublicFacts
 from secure_sapefl.data.fetch import Progress
 from secure_sapefl.data.own import Reading, own_table
 from secure_sapefl.data.registry import DATASETS, spec_of
@@ -13,8 +13,10 @@ from secure_sapefl.data.spec import Generated, Stored, checked_options
 from secure_sapefl.data.store import locate, stored_arrays
 from secure_sapefl.data.streams import DataPurpose, stream
 from secure_sapefl.data.table import Table
+from secure_sapefl.data.tables.choice import require_fixed
 from secure_sapefl.data.tables.columns import Columns
 from secure_sapefl.errors import BadInput, UnknownName
+from secure_sapefl.labels import LabelKind
 
 
 def load_table(
@@ -29,9 +31,12 @@ def load_table(
     partition: str | None = None,
     private: PublicFacts | None = None,
     schema: Path | None = None,
+    labels: LabelKind | None = None,
+    preparation: PreparationName | None = None,
 ) -> Table:
     """``partition`` is how the table will be divided; None: as its groups suggest. ``private`` are the public facts of
-    a private study, whose classes need not all occur. ``schema`` says what the columns of a table are."""
+    a private study, whose classes need not all occur. ``schema`` says what the columns of a table are,
+    ``labels`` what those are that a task reads, where the data does not say it itself."""
     spec = None if isinstance(dataset, Columns) else spec_of(dataset)
     if isinstance(dataset, Columns) or spec is None:
         reading = Reading(
@@ -39,16 +44,20 @@ def load_table(
             label=label,
             group=group,
             partition=partition,
+            preparation=preparation,
             schema=schema,
             private=private is not None,
             classes=() if private is None else private.classes,
+            labels=labels,
         )
         return own_table(_source(dataset), reading)
     if (label, group, schema) != (None, None, None):
         raise BadInput(
             f"--label, --group and --data-schema are for a file of one's own; {dataset!r} is a registered dataset."
         )
-    chosen = _for_partition(checked_options(dataset, spec.options, options), partition)
+    require_fixed(repr(dataset), preparation)
+    asked = {"labels": labels, **options} if labels is not None and "labels" in spec.options else options
+    chosen = _for_partition(checked_options(dataset, spec.options, asked), partition)
     match spec.origin:
         case Generated(table):
             return table(chosen, stream(seed, DataPurpose.GENERATE))
@@ -83,4 +92,4 @@ def _require_stored_segments(dataset: str, origin: Stored, data_dir: Path | None
 
 
 def looks_like_path(dataset: str) -> bool:
-    return "/" in dataset or Path(dataset).suffix != ""
+    return "/" in dataset or Path(dataset).suffix != "" or Path(dataset).expanduser().is_dir()

@@ -67,7 +67,8 @@ def chosen_groups(table: Table, request: PartitionRequest, rng: np.random.Genera
 
 
 def dirichlet(table: Table, request: PartitionRequest, rng: np.random.Generator) -> tuple[Share, ...]:
-    """Label skew: the rows of each class go to the sites in proportions drawn from Dirichlet(κ, …, κ).
+    """Label skew: the rows of each class go to the sites in proportions drawn from Dirichlet(κ, …, κ). Where labels are
+    no classes, others stand for them (`Labels.strata`).
 
     Small κ means that a class sits with few sites. Sites left with fewer rows than the minimum are topped up from
     the largest ones, so small κ on few classes is a little less skewed than the plain draw.
@@ -75,7 +76,7 @@ def dirichlet(table: Table, request: PartitionRequest, rng: np.random.Generator)
     clients = _client_count(table, request)
     units = Units.from_table(table)
     home = np.empty(len(units), np.int64)
-    for label in range(len(table.class_names)):
+    for label in range(table.strata):
         edges = np.cumsum(rng.dirichlet(np.full(clients, request.kappa)))
         for part in np.unique(units.part):
             mine = rng.permutation(np.flatnonzero((units.label == label) & (units.part == part)))

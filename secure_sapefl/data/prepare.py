@@ -88,6 +88,14 @@ class LearnedScale:
         return _floats(np.where(self.recorded, np.clip(scaled, -LARGEST_STANDARDISED, LARGEST_STANDARDISED), 0.0))
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class AgreedScale(LearnedScale):
+    """The same, made from totals over all sites (`tables/common.py`)."""
+
+    sites: int
+    noised: bool
+
+
 @dataclass(frozen=True, slots=True)
 class Range:
     """What is known of a column before anybody's rows are seen."""
@@ -126,10 +134,12 @@ class PublicScale:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MixedColumns:
-    """Numbers by a scale of theirs, then a column of 0 and 1 for each level of each category; missing is no level."""
+    """Numbers by a scale of theirs, then a column of 0 and 1 for each level of each category; missing is no level, and
+    neither is one that nobody had when sites agreed on a vocabulary: nothing was learned about it."""
 
     columns: tuple[tuple[str, tuple[str, ...]], ...]  # the name and the levels of each; a column of numbers has none
     scale: Prepare
+    vocabulary: Mapping[str, tuple[str, ...]] | None = None  # by category; None: every level
 
     def __call__(self, train: Array, test: Array) -> tuple[Floats, Floats]:
         numbers = self.scale(train[:, self.numeric], test[:, self.numeric])
@@ -143,10 +153,6 @@ class MixedColumns:
     def numeric(self) -> list[bool]:
         return [not levels for _, levels in self.columns]
 
-    def learned(self, train: Array) -> "MixedColumns":
-        """The same with one scale from these rows, for all sites."""
-        return MixedColumns(self.columns, LearnedScale.from_rows(train[:, self.numeric]))
-
     def recipe(self, train: Array) -> Recipe:
         """Of the columns as a site's file has them; days count from a date's reference, no and yes are levels."""
         return {
@@ -156,18 +162,31 @@ class MixedColumns:
                 "columns": [name for name, levels in self.columns if not levels],
                 **recipe_of(self.scale, train[:, self.numeric]),
             },
-            "categories": {name: list(levels) for name, levels in self.columns if levels},
+            "categories": {name: self._known(name, levels) for name, levels in self.columns if levels},
         }
 
+    def _known(self, name: str, levels: tuple[str, ...]) -> list[str | None]:
+        """The levels, with None (which no cell equals) for one that is not of the vocabulary."""
+        known = levels if self.vocabulary is None else self.vocabulary[name]
+        return [level if level in known else None for level in levels]
+
     def _one_hot(self, rows: Array) -> list[Floats]:
-        counts = [(place, len(levels)) for place, (_, levels) in enumerate(self.columns) if levels]
-        return [(rows[:, place, None] == np.arange(count)).astype(np.float32) for place, count in counts]
+        return [
+            (rows[:, place, None] == self._codes(name, levels)).astype(np.float32)
+            for place, (name, levels) in enumerate(self.columns)
+            if levels
+        ]
+
+    def _codes(self, name: str, levels: tuple[str, ...]) -> Array:
+        return np.array([np.nan if level is None else k for k, level in enumerate(self._known(name, levels))])
 
 
 def learns_from_rows(prepare: Prepare) -> bool:
     """Whether a preparation carries something of sites' rows into what their models see."""
     if isinstance(prepare, MixedColumns):
         return learns_from_rows(prepare.scale)
+    if isinstance(prepare, AgreedScale):
+        return not prepare.noised
     return prepare is standardise or isinstance(prepare, LearnedScale)
 
 
@@ -175,6 +194,9 @@ def described(prepare: Prepare) -> str:
     """For people: which scale rows were put on, and where it came from."""
     if isinstance(prepare, MixedColumns):
         return f"{described(prepare.scale)}; categories as columns of 0 and 1"
+    if isinstance(prepare, AgreedScale):
+        how = "noised sums" if prepare.noised else "sums"
+        return f"one fill and scale for all sites, agreed by {how} over {prepare.sites} of them"
     if isinstance(prepare, LearnedScale):
         return "one scale for all sites, learned from all their training rows together"
     if isinstance(prepare, PublicScale):

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from secure_sapefl.config import PublicFacts
 from secure_sapefl.data.federation import ClientData
-from secure_sapefl.data.table import Table
+from secure_sapefl.data.table import Array, Table
 from secure_sapefl.errors import BadInput
 
 Codes = NDArray[np.int64]
@@ -21,7 +21,7 @@ def about(count: int) -> int:
 
 def with_lists(table: Table, facts: PublicFacts) -> Table:
     """The table with its classes and groups counted by the public lists, where there are any."""
-    classes, y = _recoded(table, "class", table.class_names, table.y, facts.classes)
+    classes, y = _labels(table, facts.classes)
     if table.group is None:
         return replace(table, class_names=classes, y=y)
     groups, group = _recoded(table, "group", table.group_names, table.group, facts.groups)
@@ -29,9 +29,23 @@ def with_lists(table: Table, facts: PublicFacts) -> Table:
 
 
 def completed(facts: PublicFacts, clients: Iterable[ClientData]) -> PublicFacts:
-    """The facts with a number of training rows for every site: a simulated owner who says none counts, and rounds."""
-    counted = {client.name: about(len(client.train)) for client in clients}
-    return facts.model_copy(update={"rows": counted | facts.rows})
+    """The facts with a number of training rows for every site, and of persons where rows say whose they are: a
+    simulated owner who says none counts, and rounds."""
+    everybody = tuple(clients)
+    counted = {client.name: about(len(client.train)) for client in everybody}
+    whose = {client.name: client.train.persons for client in everybody}
+    persons = {name: about(len(np.unique(one))) for name, one in whose.items() if one is not None}
+    return facts.model_copy(update={"rows": counted | facts.rows, "persons": persons | facts.persons})
+
+
+def _labels(table: Table, wanted: Sequence[str]) -> tuple[tuple[str, ...], Array]:
+    if table.labels.kind == "class":
+        return _recoded(table, "class", table.class_names, table.y, wanted)
+    if wanted and tuple(wanted) != table.class_names:
+        raise BadInput(
+            f"{table.source}: its labels are {', '.join(table.class_names)}, the study's {', '.join(wanted)}."
+        )
+    return table.class_names, table.y
 
 
 def _recoded(

@@ -9,6 +9,8 @@ from numpy.typing import NDArray
 
 from secure_sapefl.data.prepare import Prepare
 from secure_sapefl.data.tables.findings import Finding
+from secure_sapefl.data.tables.tally import CountPlan
+from secure_sapefl.labels import CLASSES, Labels
 
 Array = NDArray[Any]
 
@@ -24,20 +26,31 @@ class Table:
     """
 
     X: Array  # [n, *raw shape], any numeric type; ``prepare`` turns it into float32
-    y: NDArray[np.int64]
-    class_names: tuple[str, ...]
+    y: Array  # classes [n] as indices, or answers of yes and no, or numbers, [n, K]
+    class_names: tuple[str, ...]  # or what the columns of ``y`` are called
     source: str
     prepare: Prepare
     learn: Callable[[Array], Prepare] | None = None
+    common: CountPlan | None = None  # what sites count to agree on a preparation; one site alone uses ``prepare``
     group: NDArray[np.int64] | None = None  # indices into group_names
     group_names: tuple[str, ...] = ()
     segment: NDArray[np.int64] | None = None
     split: NDArray[np.int64] | None = None
     persons: bool = False  # segments are persons, whose rows may differ in label
     findings: tuple[Finding, ...] = ()  # what is wrong with a table of one's own; nothing is looked for in private
+    labels: Labels = CLASSES
 
     def __len__(self) -> int:
         return len(self.y)
+
+    @property
+    def strata(self) -> int:
+        """How many kinds of rows there are, where rows are divided by class."""
+        return self.labels.stratum_count(len(self.class_names))
+
+    def persons_of(self, rows: NDArray[np.int64]) -> NDArray[np.int64] | None:
+        """Whose the rows of these numbers are, where the table says so."""
+        return self.segment[rows] if self.persons and self.segment is not None else None
 
     def sample(self, rows: int, rng: np.random.Generator) -> "Table":
         """A random part of at most ``rows`` rows, in the order of the whole; segments come whole or not at all."""
@@ -72,7 +85,7 @@ class Units:
     of_row: NDArray[np.int64]  # the unit each row belongs to
     size: NDArray[np.int64]
     first: NDArray[np.int64]  # the first row of each
-    label: NDArray[np.int64]
+    label: NDArray[np.int64]  # the class of each, or what stands for it
     part: NDArray[np.int64]  # the given split of each unit; all zero where none is given
 
     @classmethod
@@ -80,7 +93,7 @@ class Units:
         names = np.arange(len(table)) if table.segment is None else table.segment
         _, first, of_row, size = np.unique(names, return_index=True, return_inverse=True, return_counts=True)
         part = np.zeros(len(first), np.int64) if table.split is None else table.split[first]
-        return cls(of_row=of_row, size=size, first=first, label=table.y[first], part=part)
+        return cls(of_row=of_row, size=size, first=first, label=table.labels.strata(table.y)[first], part=part)
 
     def __len__(self) -> int:
         return len(self.size)

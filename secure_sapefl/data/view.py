@@ -33,6 +33,8 @@ class View:
 
 def differing_views(table: Table, count: int, rng: np.random.Generator) -> tuple[View, ...]:
     """Views of which no two call the classes alike; images are turned too, by half a turn where they are not square."""
+    if table.labels.kind != "class":
+        raise BadInput(f"{table.source}: clusters differ in what they call the classes, and these labels are none.")
     classes = len(table.class_names)
     if count > factorial(min(classes, 20)):
         raise BadInput(

@@ -18,12 +18,13 @@ from typing import Any, Final
 
 import torch
 from safetensors.torch import save
-from torch import nn
+from torch import Tensor, nn
 
 from secure_sapefl import __version__
 from secure_sapefl.data.prepare import Recipe
 from secure_sapefl.engine.scored import ScoredModels
 from secure_sapefl.errors import BadInput
+from secure_sapefl.labels import CLASSES, Labels
 from secure_sapefl.protocol.messages import SiteId
 from secure_sapefl.storage.files import write_whole, writing
 
@@ -33,27 +34,51 @@ OWN_USE: Final = (
 )
 
 
+@dataclass(frozen=True, slots=True)
+class StateOnly:
+    """A module that is not here, because its code runs elsewhere: its tensors by name, and how it describes itself."""
+
+    tensors: Mapping[str, Tensor]
+    words: str
+
+    def __str__(self) -> str:
+        return self.words
+
+    def state_dict(self) -> Mapping[str, Tensor]:
+        return self.tensors
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OwnModel:
     """``about`` is everything a reader should know beside the weights; ``recipe`` is how its inputs were prepared."""
 
-    module: nn.Module
+    module: nn.Module | StateOnly
     site: SiteId
     shape: tuple[int, ...]
     classes: tuple[str, ...]
     recipe: Recipe
     about: Mapping[str, Any]
+    labels: Labels = CLASSES
 
     def described(self) -> dict[str, Any]:
         return {
             "use": OWN_USE,
             "site": self.site,
             "inputs": {"dtype": "float32", "shape": ["rows", *self.shape]},
-            "classes": list(self.classes),
+            **self._about_answers(),
             "module": str(self.module),
             "package": __version__,
             **self.about,
         }
+
+    def _about_answers(self) -> dict[str, Any]:
+        """What the outputs mean: logits of classes, log-odds of labels, or numbers on a scale."""
+        if self.labels.kind == "class":
+            return {"classes": list(self.classes)}
+        scale = self.labels.scale
+        units = {} if scale is None else {"centre": list(scale.centre), "width": list(scale.width)}
+        formula = "outputs * width + centre" if scale is not None else "outputs"
+        return {"labels": list(self.classes), "kind": self.labels.kind, "formula": formula, **units}
 
     def preprocessing(self) -> bytes:
         return json.dumps({"use": OWN_USE, "site": self.site, **self.recipe}, indent=1).encode()
@@ -67,21 +92,24 @@ def scored_model(models: ScoredModels, summary: Mapping[str, Any], site: SiteId)
         shape=models.shape,
         classes=models.classes,
         recipe=models.recipes[site],
+        labels=models.labels,
         about={
             "method": summary["method"],
             "dataset": summary["dataset"],
             "rounds": summary["rounds"],
-            "test_accuracy": _accuracies(summary)[site],
+            "task": summary["task"],
+            **_scored(summary, site),
         },
     )
 
 
-def _accuracies(summary: Mapping[str, Any]) -> dict[SiteId, float | None]:
-    """As reported, of those who trained and of those who came late."""
-    late = summary["late_clients"] or {"names": (), "accuracy": {"per_client": ()}}
+def _scored(summary: Mapping[str, Any], site: SiteId) -> dict[str, float | None]:
+    """What is reported of it first, of those who trained and of those who came late: `test_accuracy`, say."""
+    main = summary["main_metric"]
+    late = summary["late_clients"] or {"names": (), "metrics": {main: {"per_client": ()}}}
     names = (*summary["client_names"], *late["names"])
-    values = (*summary["accuracy"]["per_client"], *late["accuracy"]["per_client"])
-    return dict(zip(names, values, strict=True))
+    values = (*summary["metrics"][main]["per_client"], *late["metrics"][main]["per_client"])
+    return {f"test_{main}": dict(zip(names, values, strict=True))[site]}
 
 
 def write_export(model: OwnModel, out: Path | str) -> tuple[Path, Path]:
@@ -115,9 +143,14 @@ def _state_dict(model: OwnModel) -> bytes:
 
 def _program(model: OwnModel) -> bytes:
     """With any number of rows. Example inputs are left out: they would be the file's only pickle."""
-    rows = torch.zeros((2, *model.shape))
+    module, rows = model.module, torch.zeros((2, *model.shape))
+    if isinstance(module, StateOnly):
+        raise BadInput(
+            f"The model of {model.site!r} is of code that the study carries, which is run nowhere but in its trainer. "
+            "Export it as .safetensors; the code stands in the study's file."
+        )
     try:
-        program = torch.export.export(model.module, (rows,), dynamic_shapes=({0: torch.export.Dim("rows")},))
+        program = torch.export.export(module, (rows,), dynamic_shapes=({0: torch.export.Dim("rows")},))
     except Exception as error:  # of any kind: torch runs the module, which may be anybody's code
         raise BadInput(
             f"torch.export cannot follow the model of {model.site!r} ({type(error).__name__}). Export it as "

@@ -32,6 +32,7 @@ class KeyHolders:
         self._codec, self._privacy = codec, privacy
         self.theta_global = self._algorithm.initial_global(self._sites.theta_initial, self._options)
         self.scored: dict[SiteId, Tensor] = {}  # what sites used when they were scored for the last time
+        self.validation: float | None = None  # of the last evaluation, where rows are held back for it
         self._last_upload = torch.full((len(self._sites.names),), -1)
 
     def answer(
@@ -93,12 +94,16 @@ class KeyHolders:
 
     def evaluate(self, round_index: int) -> tuple[Scores, Scores]:
         """Own models and the global one, every so many rounds and after the last; nothing in between."""
+        self.validation = None
         rounds, every = self._config.rounds, self._config.evaluate_every
         if (round_index + 1) % every and round_index + 1 < rounds:
-            return Scores.from_outputs([]), Scores.from_outputs([])
-        if round_index + 1 < rounds:
+            return self._sites.scores([]), self._sites.scores([])
+        if round_index + 1 < rounds and self._config.early_stopping is None:
             return self._sites.evaluate(self.theta_global, round_index, self._group_size)
-        return self._sites.evaluate(self.theta_global, round_index, self._group_size, self.scored.__setitem__)
+        found = self._sites.evaluate(self.theta_global, round_index, self._group_size, self.scored.__setitem__)
+        if self._config.early_stopping is not None:
+            self.validation = self._sites.validated(self.scored)
+        return found
 
     def tensors(self) -> dict[str, Tensor]:
         """All they hold, for a checkpoint."""

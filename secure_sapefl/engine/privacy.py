@@ -15,6 +15,7 @@ from secure_sapefl.errors import BadInput, OutputFailed
 from secure_sapefl.protocol.blueprint import Blueprint, shares_noise
 from secure_sapefl.protocol.messages import Refusal, SiteId
 from secure_sapefl.storage.chain import Head
+from secure_sapefl.tasks.base import without_records
 
 if TYPE_CHECKING:
     from secure_sapefl.privacy.ledger import Store
@@ -75,16 +76,15 @@ class Unprotected:
         return None
 
 
-def shared_noise_for(blueprint: Blueprint, rows: Sequence[int], numbers: "ExactNumbers") -> "SharedNoise | None":
-    """All that follows from shared noise; None where each site's own noise hides it, or nothing leaves. ``rows`` are
-    declared by each site."""
+def shared_noise_for(blueprint: Blueprint, sites: Federation, numbers: "ExactNumbers") -> "SharedNoise | None":
+    """All that follows from shared noise; None where each site's own noise hides it, or nothing leaves."""
     config, algorithm = blueprint.config, blueprint.algorithm
     if not shares_noise(config, algorithm):
         return None
     from secure_sapefl.privacy.shared.setup import SharedNoise  # takes seconds to import
 
-    parameters = blueprint.model.parameters
-    return SharedNoise.from_config(config, algorithm, rows=rows, parameters=parameters, numbers=numbers)
+    units, parameters = sites.declared_units(config.dp_unit), blueprint.model.parameters
+    return SharedNoise.from_config(config, algorithm, units=units, parameters=parameters, numbers=numbers)
 
 
 def privacy_for(blueprint: Blueprint, sites: Sites, shared: "SharedNoise | None" = None, *, learned: bool) -> Privacy:
@@ -105,8 +105,13 @@ def privacy_for(blueprint: Blueprint, sites: Sites, shared: "SharedNoise | None"
         terms = Terms.from_config(config, blueprint.algorithm, blueprint.options, blueprint.study.name)
     assert terms is not None  # there is a budget
     require_record_gradients(blueprint.model)
+    if blueprint.task.record_loss is None:
+        raise BadInput(without_records(blueprint.task))
     rows = dict(zip(sites.names, sites.declared, strict=True))
-    return StudyPrivacy(terms, rows, stores(config.dp_ledgers), learned=learned)
+    least = blueprint.study.least_contributors
+    study = StudyPrivacy(terms, rows, stores(config.dp_ledgers), learned=learned, least=least)
+    study.recall_preparation()
+    return study
 
 
 def public_facts_of(config: Config) -> PublicFacts | None:

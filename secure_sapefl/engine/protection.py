@@ -21,9 +21,8 @@ from secure_sapefl.protocol.adders import encrypted_adder, plaintext_adder
 from secure_sapefl.protocol.answer import Answer, protect
 from secure_sapefl.protocol.codec import Codec, SiteCodec
 from secure_sapefl.protocol.encrypted import CkksCodec
-from secure_sapefl.protocol.joint.adder import JointAdder
+from secure_sapefl.protocol.joint.adder import joint_adder
 from secure_sapefl.protocol.joint.server import JointServer
-from secure_sapefl.protocol.joint.terms import JointTerms
 from secure_sapefl.protocol.messages import RoundUpload
 from secure_sapefl.protocol.plaintext import PlaintextCodec
 from secure_sapefl.protocol.server import AdderFactory, Models, Server
@@ -107,7 +106,7 @@ class Joint:
         return self.sites.codec()
 
     def adders(self, study: Study) -> AdderFactory:  # noqa: ARG002 - the one its terms are of
-        return partial(_joint_adder, self.sites.terms)
+        return partial(joint_adder, self.sites.terms)
 
     def rounds(self, study: Study, models: Models) -> Rounds:
         """A study that only relays has no sums, and needs no committee."""
@@ -123,10 +122,6 @@ class Joint:
         return InlineProtector(self.protect)
 
 
-def _joint_adder(terms: JointTerms, round_index: int) -> JointAdder:
-    return JointAdder(terms.about(round_index), {})
-
-
 def exact_numbers(study: Study) -> Parameters | JointPlan:
     """The plan of the sums of a simulated study, encrypted or not."""
     cohort = max(study.cohort_size, 2)
@@ -135,13 +130,17 @@ def exact_numbers(study: Study) -> Parameters | JointPlan:
 
 def protection_for(name: ProtectionName, algorithm: Algorithm, study: Study, workers: int | None) -> Protection:
     """The protection asked for, never a weaker one. A method that sends nothing has nothing to protect."""
+    return protected_by("plaintext" if algorithm.homomorphic is Homomorphic.SILENT else name, study, workers)
+
+
+def protected_by(name: ProtectionName, study: Study, workers: int | None = 0) -> Protection:
     params = exact_numbers(study)
-    if name == "plaintext" or algorithm.homomorphic is Homomorphic.SILENT:
+    if name == "plaintext":
         return Plaintext(params)
     if isinstance(params, JointPlan):
         return Joint(params, JointSites(study, params))
-    return Ckks(params, CohortKey.generate(params), _workers(workers))
+    return Ckks(params, CohortKey.generate(params), worker_count(workers))
 
 
-def _workers(asked: int | None) -> int:
+def worker_count(asked: int | None) -> int:
     return max(1, (os.cpu_count() or 1) // 2) if asked is None else asked

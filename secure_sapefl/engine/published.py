@@ -9,7 +9,7 @@ import io
 import json
 import warnings
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final, Self
 
@@ -18,13 +18,15 @@ import torch
 
 from sapefl_crypto.release import MAX_RELEASES, release_noise
 from secure_sapefl import __version__
-from secure_sapefl.algorithms.base import Homomorphic, add_mean
+from secure_sapefl.algorithms.base import Homomorphic
+from secure_sapefl.algorithms.server_step import only_adds
 from secure_sapefl.data.arrays import read_npz
 from secure_sapefl.engine.assembly import Assembly, assemble, federation_of
 from secure_sapefl.engine.protection import Ckks
 from secure_sapefl.engine.run_folder import config_of, identity_of, saved_state, summary_of
 from secure_sapefl.errors import BadInput
-from secure_sapefl.metrics import Floats, softmax
+from secure_sapefl.labels import Labels, Scale
+from secure_sapefl.metrics import Floats
 from secure_sapefl.models.presets import PRESETS
 from secure_sapefl.models.stacked import build_model
 from secure_sapefl.privacy.errors import PrivacyWarning
@@ -33,6 +35,7 @@ from secure_sapefl.protocol.codec import Vector
 from secure_sapefl.storage import json_lines
 from secure_sapefl.storage.files import write_whole, writing
 from secure_sapefl.storage.lock import Lock
+from secure_sapefl.tasks.builtin import TASKS
 
 _FORMAT: Final = 1
 _RELEASES: Final = "releases.jsonl"
@@ -50,10 +53,14 @@ class PublishedModel:
     about: Mapping[str, Any]
 
     def probabilities(self, X: Floats) -> Floats:
-        """Of each class (second axis) for every row of ``X``, which is prepared as ``about`` says."""
+        """Of each class (second axis), or that each label is yes, for every row of ``X``, which is prepared as
+        ``about`` says; of a regression, the numbers it answers with, in their units."""
         model = build_model(tuple(self.about["shape"]), len(self.about["classes"]), self.about["model"])
         rows = torch.from_numpy(np.asarray(X, dtype=np.float32))
-        return softmax(model.outputs(torch.from_numpy(self.theta)[None], rows[None])[0].numpy())
+        outputs = model.outputs(torch.from_numpy(self.theta)[None], rows[None])[0].numpy()
+        read = TASKS[self.about.get("task", "classification")].read(outputs)
+        scale = self.about.get("scale")
+        return read if scale is None else Scale(tuple(scale["centre"]), tuple(scale["width"])).to_units(read)
 
     def to_bytes(self) -> bytes:
         buffer = io.BytesIO()
@@ -62,8 +69,8 @@ class PublishedModel:
         return buffer.getvalue()
 
     @classmethod
-    def read(cls, path: Path) -> Self:
-        arrays = read_npz(path).values
+    def read(cls, path: Path | str) -> Self:
+        arrays = read_npz(Path(path)).values
         try:
             about = json.loads(str(arrays["about"]))
             if about.pop("format") != _FORMAT:
@@ -82,8 +89,15 @@ def require_publishable(blueprint: Blueprint) -> None:
         raise BadInput(f"The common model of {title} has no last layer: each site keeps its own. Nothing to publish.")
     if blueprint.config.model not in PRESETS or blueprint.config.init is not None:
         raise BadInput("Only models of ours can be published so far: nobody else could build one of your own.")
-    if algorithm.global_step is not add_mean:
+    if blueprint.task.name not in TASKS:
+        raise BadInput("Only models of tasks of ours can be published so far: nobody else could read the answers.")
+    if not only_adds(algorithm):
         raise BadInput(f"{title} does more with a decrypted sum than add it; the noise of a release does not fit.")
+
+
+def scale_of(labels: Labels) -> dict[str, Any]:
+    """What turns a model's answers into units, where there is something."""
+    return {} if labels.scale is None else {"scale": asdict(labels.scale)}
 
 
 def require_new(out: Path) -> None:
@@ -103,6 +117,7 @@ def described(blueprint: Blueprint, *, noise: float, release: int, allowed: int 
         "method": config.method,
         "options": config.options,
         "model": config.model,
+        "task": blueprint.task.name,
         "parameters": blueprint.model.parameters,
         "noise": noise,
         "release": release,
@@ -112,14 +127,16 @@ def described(blueprint: Blueprint, *, noise: float, release: int, allowed: int 
     }
 
 
-def release_run(folder: Path, out: Path) -> PublishedModel:
+def release_run(folder: Path | str, out: Path | str) -> PublishedModel:
     """Publish the common model of a finished simulation, as a site of the same study would."""
+    folder, out = Path(folder), Path(out)
     summary_of(folder)  # or say that the run is not finished
     require_new(out)
     config = config_of(folder)
     federation = federation_of(config)
     identity_of(folder).check_rows(folder, federation)
     assembly = assemble(config, federation)
+    identity_of(folder).check_sources(folder, assembly.blueprint.sources)
     require_publishable(assembly.blueprint)
     with Lock(folder / "lock", f"The run in {folder}", "Wait until it ends."), writing(out, "Nothing was published."):
         counted = folder / _RELEASES
@@ -141,4 +158,5 @@ def _from_run(folder: Path, assembly: Assembly, earlier: int) -> PublishedModel:
         noise, allowed = release_noise(protection.params, len(records)), MAX_RELEASES
     about = described(blueprint, noise=noise, release=earlier + 1, allowed=allowed)
     data = {"shape": federation.shape, "classes": federation.class_names, "preparation": federation.preparation}
+    data |= scale_of(federation.labels)
     return PublishedModel(theta=theta, about={**about, **data, "rounds": len(records)})

@@ -1,18 +1,23 @@
 """What a run gives back: one record a round, and a summary whose keys scripts rely on."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from importlib.metadata import PackageNotFoundError, version
+from math import isfinite
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from torch import nn
 
+from secure_sapefl.engine.observers import result_tables
 from secure_sapefl.engine.scored import ScoredModels
 from secure_sapefl.errors import BadInput
-from secure_sapefl.metrics import Scores, Spread
+from secure_sapefl.metrics import CLASS_METRICS, Metric, Scores, Spread
 from secure_sapefl.protocol.messages import Invitation, Refusal, RoundOutcome, RoundUpload, SiteId
 from secure_sapefl.stopwatch import PHASES, Phase
+
+if TYPE_CHECKING:
+    import pandas
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,20 +67,38 @@ class RoundRecord:
     total_seconds: float
     similarity: Mapping[str, float]
     refusals: tuple[Refusal, ...]
+    validation: float | None = None  # by the main metric, on training rows that were held back
+
+    def spreads(self) -> dict[str, Spread]:
+        """Every metric of the sites' own models, and the global model's main one, its accuracy say; nothing where none
+        was evaluated."""
+        everywhere = {f"global_{name}": spread for name, spread in _main(self.everywhere).metrics.items()}
+        found = {**self.personal.metrics, **everywhere}
+        return {name: spread for name, spread in found.items() if spread.per_client}
+
+    def numbers(self) -> dict[str, float]:
+        """The round in single numbers, means over sites, for a log of curves; what is not defined is left out."""
+        found = {
+            **{name: spread.mean for name, spread in self.spreads().items()},
+            **{f"bytes/{name}": value for name, value in asdict(self.traffic).items()},
+            **{f"similarity/{name}": value for name, value in self.similarity.items()},
+            "seconds": self.total_seconds,
+        }
+        return {name: float(value) for name, value in found.items() if isfinite(value)}
 
     def to_json(self) -> dict[str, Any]:
         return {
             "round": self.round_index,
-            "accuracy": self.personal.accuracy.to_json(),
-            "auc": self.personal.auc.to_json(),
-            "global_accuracy": self.everywhere.accuracy.to_json(),
-            "metrics": {name: spread.to_json() for name, spread in self.personal.metrics.items()},
+            **_named(self.personal, self.everywhere),
+            "metrics": self.personal.to_json(),
+            "global_metrics": _main(self.everywhere).to_json(),
             "changed": self.changed,
             "weights": dict(self.weights),
             "bytes": {**self.traffic.to_json(), "update": self.traffic.update},
             "seconds": {"total": self.total_seconds, **self.seconds},
             "similarity": dict(self.similarity),
             "refused": [{"site": r.site, "reason": r.reason} for r in self.refusals],
+            **({} if self.validation is None else {"validation": self.validation}),
         }
 
     @classmethod
@@ -83,15 +106,10 @@ class RoundRecord:
         """The record back from its line, so that a resumed run ends with the numbers of the whole."""
         seconds = dict(line["seconds"])
         total = seconds.pop("total")
-        nothing = Spread(())
         return cls(
             round_index=line["round"],
-            personal=Scores(
-                _spread(line["accuracy"]),
-                _spread(line["auc"]),
-                {name: _spread(value) for name, value in line.get("metrics", {}).items()},
-            ),
-            everywhere=Scores(_spread(line["global_accuracy"]), nothing),
+            personal=Scores(_metrics(line)),
+            everywhere=Scores({name: _spread(value) for name, value in _everywhere(line).items()}),
             changed=line["changed"],
             weights=tuple(line["weights"].items()),
             traffic=Traffic(
@@ -103,35 +121,74 @@ class RoundRecord:
             total_seconds=total,
             similarity=line["similarity"],
             refusals=tuple(Refusal(r["site"], r["reason"]) for r in line["refused"]),
+            validation=line.get("validation"),
         )
+
+
+def _named(personal: Scores, everywhere: Scores) -> dict[str, object]:
+    """Accuracy and AUC, which have keys of their own; null where the task has no such thing."""
+    found = {
+        "accuracy": personal.metrics.get("accuracy"),
+        "auc": personal.metrics.get("auc"),
+        "global_accuracy": everywhere.metrics.get("accuracy"),
+    }
+    return {key: None if spread is None else spread.to_json() for key, spread in found.items()}
+
+
+def _main(scores: Scores) -> Scores:
+    """The main metric alone."""
+    return Scores(dict(list(scores.metrics.items())[:1]))
+
+
+def _metrics(line: Mapping[str, Any]) -> dict[str, Spread]:
+    """As release 0.1 wrote them too, which had accuracy and AUC alone."""
+    found = line.get("metrics") or {name: line[name] for name in ("accuracy", "auc")}
+    return {name: _spread(value) for name, value in found.items()}
+
+
+def _everywhere(line: Mapping[str, Any]) -> Mapping[str, Any]:
+    found: Mapping[str, Any] = line.get("global_metrics") or {"accuracy": line["global_accuracy"]}
+    return found
 
 
 def _spread(value: Mapping[str, Any]) -> Spread:
     return Spread(tuple(float("nan") if v is None else v for v in value["per_client"]))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Result:
     facts: Mapping[str, Any]  # method, dataset, sites, ... as they stand in the summary
     parameters: int
     rounds: tuple[RoundRecord, ...]
     similarity_matrix: list[list[float | None]] = field(default_factory=list)
+    metrics: tuple[Metric, ...] = CLASS_METRICS  # of its task, the main one first
     privacy: Mapping[str, Any] | None = None
     late_clients: Mapping[str, Any] | None = None  # how those did who joined after the last round
-    models: ScoredModels | None = field(default=None, repr=False, compare=False)  # once the run is over
+    used: int | None = None  # the place of the round whose models are used, where training was stopped early
+    models: ScoredModels | None = field(default=None, compare=False)  # once the run is over
 
     @property
     def accuracy(self) -> Spread:
         """Every site's own model on its own test rows, after the last round."""
-        return self.rounds[-1].personal.accuracy
+        return self.last.personal.accuracy
 
     @property
     def auc(self) -> Spread:
-        return self.rounds[-1].personal.auc
+        return self.last.personal.auc
 
     @property
     def global_accuracy(self) -> Spread:
-        return self.rounds[-1].everywhere.accuracy
+        return self.last.everywhere.accuracy
+
+    @property
+    def main(self) -> Spread:
+        """The same by what the task is judged by first: the accuracy of a classification."""
+        return self.last.personal.main
+
+    @property
+    def last(self) -> RoundRecord:
+        """The round whose models are used."""
+        return self.rounds[-1 if self.used is None else self.used]
 
     def model(self, site: SiteId) -> nn.Module:
         """The very model whose accuracy on the site's test rows is reported, late sites' included. It is the owner's:
@@ -148,9 +205,33 @@ class Result:
         assert self.models is not None
         write_export(scored_model(self.models, self.summary(), site), out)
 
+    def to_pandas(self) -> "pandas.DataFrame":
+        """A row for every site of every round that was evaluated: its metrics, and the weight of its update (none where
+        it sent none). Rounds count from 1. Sites that joined late are in `late_clients`."""
+        return result_tables.frame(self)
+
+    def __repr__(self) -> str:
+        return f"<Result of {result_tables.title(self)}>"
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows."""
+        return result_tables.view(self)
+
     @property
     def skipped_rounds(self) -> list[int]:
         return [record.round_index for record in self.rounds if not record.changed]
+
+    def _stopped(self) -> dict[str, Any]:
+        """Which round is used where validation rows decided; ``rounds`` are then those that were run."""
+        if self.used is None:
+            return {}
+        said = {"used_round": self.last.round_index, "validation": self.last.validation, "metric": self.metrics[0].name}
+        return {"rounds": len(self.rounds), "early_stopping": said}
+
+    def _with_facts(self, scores: Scores) -> dict[str, Any]:
+        """With what a reader needs to know of each metric, such as which way is better."""
+        facts = {metric.name: metric.facts() for metric in self.metrics}
+        return {name: {**spread.to_json(), **facts[name]} for name, spread in scores.metrics.items()}
 
     def seconds(self) -> dict[str, float]:
         total = {"total": sum(record.total_seconds for record in self.rounds)}
@@ -166,11 +247,12 @@ class Result:
         )
         return {
             **self.facts,
+            **self._stopped(),
             "parameters": self.parameters,
-            "accuracy": self.accuracy.to_json(),
-            "auc": self.auc.to_json(),
-            "metrics": {name: spread.to_json() for name, spread in self.rounds[-1].personal.metrics.items()},
-            "global_accuracy": self.global_accuracy.to_json(),
+            **_named(self.last.personal, self.last.everywhere),
+            "main_metric": self.metrics[0].name,
+            "metrics": self._with_facts(self.last.personal),
+            "global_metrics": self._with_facts(_main(self.last.everywhere)),
             "bytes": {**mean.to_json(), "update_bytes_per_parameter": mean.update / self.parameters},
             "seconds": self.seconds(),
             "privacy": None if self.privacy is None else dict(self.privacy),

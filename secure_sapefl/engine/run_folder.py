@@ -25,6 +25,7 @@ from secure_sapefl.engine.assembly import build_of
 from secure_sapefl.engine.identity import Identity
 from secure_sapefl.engine.result import Result, RoundRecord
 from secure_sapefl.engine.scored import MODELS, ScoredModels
+from secure_sapefl.engine.stopping import BestRound
 from secure_sapefl.errors import BadInput
 from secure_sapefl.models.base import Description, Model
 from secure_sapefl.protocol.blueprint import started
@@ -47,6 +48,7 @@ class RunFolder:
         self._rounds = path / _ROUNDS
         self._checkpoint = path / _CHECKPOINT
         self._ledgers = path / "checkpoint" / "ledgers.json"
+        self._best = path / "checkpoint" / "best.pt"
         self._lock = Lock(path / _LOCK, f"The run in {path}", "Wait until it ends, or choose another --out.")
 
     def __enter__(self) -> Self:
@@ -83,9 +85,29 @@ class RunFolder:
         """First the line, then the checkpoint: what a crash leaves between the two is cut off by `load`."""
         with writing(self.path):
             json_lines.append(self._rounds, record.to_json())
+        self.save_tensors(record.round_index, tensors)
+
+    def save_tensors(self, round_index: int, tensors: Mapping[str, Tensor]) -> None:
+        """What sites hold after a round whose line is written, or what they go back to."""
+        with writing(self.path):
             self._checkpoint.parent.mkdir(exist_ok=True)
             with replacing(self._checkpoint) as file:
-                _save({"round": record.round_index, "tensors": dict(tensors)}, file)
+                _save({"round": round_index, "tensors": dict(tensors)}, file)
+
+    def save_best(self, best: BestRound) -> None:
+        """Of the round that is best on validation rows so far; before its line, so that none is without it."""
+        with writing(self.path):
+            self._best.parent.mkdir(exist_ok=True)
+            with replacing(self._best) as file:
+                _save({"tensors": dict(best.tensors), "scored": dict(best.scored)}, file)
+
+    def best(self) -> BestRound | None:
+        if not self._best.exists():
+            return None
+        try:
+            return BestRound(**torch.load(self._best, weights_only=True))
+        except _DAMAGE as error:
+            raise _damaged(self.path, f"{type(error).__name__} while reading {self._best.name}") from None
 
     def load(self) -> tuple[list[RoundRecord], dict[str, Tensor]]:
         """Records and tensors after the last round that was saved whole; later lines are removed."""

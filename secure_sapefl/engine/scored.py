@@ -7,7 +7,7 @@ sites share is stored once.
 
 import json
 from collections.abc import Callable, Hashable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
@@ -19,6 +19,7 @@ from torch import Tensor, nn
 from secure_sapefl.data import Federation
 from secure_sapefl.data.prepare import Recipe
 from secure_sapefl.errors import BadInput, UnknownName
+from secure_sapefl.labels import CLASSES, Labels, Scale
 from secure_sapefl.models.base import Description, Model, loaded
 from secure_sapefl.protocol.messages import SiteId
 
@@ -37,10 +38,16 @@ class ScoredModels:
     classes: tuple[str, ...]
     thetas: Mapping[SiteId, Tensor]
     recipes: Mapping[SiteId, Recipe]
+    labels: Labels = CLASSES
+    task: str = "classification"
 
     @classmethod
     def from_federations(
-        cls, model: Model, federations: Iterable[Federation], thetas: Mapping[SiteId, Tensor]
+        cls,
+        model: Model,
+        federations: Iterable[Federation],
+        thetas: Mapping[SiteId, Tensor],
+        task: str = "classification",
     ) -> "ScoredModels":
         """In the order of the sites' rosters."""
         known = tuple(federations)
@@ -51,6 +58,8 @@ class ScoredModels:
             classes=known[0].class_names,
             thetas={site: thetas[site][: model.parameters] for site in recipes if site in thetas},
             recipes=recipes,
+            labels=known[0].labels,
+            task=task,
         )
 
     def module(self, site: SiteId) -> nn.Module:
@@ -65,6 +74,9 @@ class ScoredModels:
         about = {
             "shape": self.shape,
             "classes": self.classes,
+            "labels": asdict(self.labels),
+            "task": self.task,
+            "outputs": self.model.classes,
             "sites": [{"name": site, "model": which_model[site], "recipe": which_recipe[site]} for site in self.thetas],
             "recipes": [dict(recipe) for recipe in recipes],
         }
@@ -84,12 +96,21 @@ class ScoredModels:
     def _from(cls, about: Mapping[str, Any], theta: Tensor, rebuilt: Rebuilt) -> "ScoredModels":
         shape, sites = tuple(about["shape"]), about["sites"]
         return cls(
-            model=rebuilt(Description(shape, len(about["classes"]))),
+            model=rebuilt(Description(shape, about["outputs"], about["task"])),
             shape=shape,
             classes=tuple(about["classes"]),
             thetas={site["name"]: theta[site["model"]] for site in sites},
             recipes={site["name"]: about["recipes"][site["recipe"]] for site in sites},
+            labels=_labels(about["labels"]),
+            task=about["task"],
         )
+
+
+def _labels(values: Mapping[str, Any]) -> Labels:
+    scale = values["scale"]
+    if scale is None:
+        return Labels(values["kind"])
+    return Labels(values["kind"], Scale(tuple(scale["centre"]), tuple(scale["width"]), scale["public"]))
 
 
 def _text(recipe: Recipe) -> str:

@@ -35,71 +35,78 @@ from secure_sapefl.engine.events import (
 from secure_sapefl.engine.identity import Identity
 from secure_sapefl.engine.key_holders import KeyHolders
 from secure_sapefl.engine.late import LateSites
+from secure_sapefl.engine.observers.notebook import in_a_notebook
+from secure_sapefl.engine.observers.similarity_log import SimilarityLog
 from secure_sapefl.engine.protection import Protection
 from secure_sapefl.engine.result import Leg, Result, RoundRecord, Traffic
 from secure_sapefl.engine.run_folder import RunFolder, config_of, identity_of
 from secure_sapefl.engine.scored import ScoredModels
-from secure_sapefl.engine.similarity_log import SimilarityLog
+from secure_sapefl.engine.stopping import BestRound, Stopping
 from secure_sapefl.engine.uploads import UploadQueue
 from secure_sapefl.engine.workers import Protector
 from secure_sapefl.models.base import Build
 from secure_sapefl.protocol.messages import SealedModel, SiteId
 from secure_sapefl.stopwatch import Stopwatch
 from secure_sapefl.storage.chain import Head
+from secure_sapefl.tasks.base import Task
 
 OnRound = Callable[[RoundRecord], None]
 
 
 def simulate(
     config: Config,
-    out: Path | None = None,
+    out: Path | str | None = None,
     on_round: OnRound | None = None,
     federation: Federation | None = None,
     *,
     model: Build | None = None,
+    task: Task | None = None,
     observers: Sequence[Observer] = (),
 ) -> Result:
     """Run a study from the start. With ``out``, everything is saved there and a killed run can be resumed.
 
-    The data is what ``config`` names, unless a ``federation`` is given; the model too, unless a function that builds a
-    ``model`` is. ``observers`` are told every event of the run. ``on_round`` is deprecated: an observer that looks for
-    `RoundClosed` hears the same, and more.
+    The data is what ``config`` names, unless a ``federation`` is given; so are the model, unless a function that builds
+    a ``model`` is, and the task, unless a ``task`` is. ``observers`` are told every event of the run. ``on_round`` is
+    deprecated: an observer that looks for `RoundClosed` hears the same, and more. In a notebook a bar shows how far the
+    run is.
     """
-    observers = (*observers, *_deprecated(on_round))
-    federation = federation or federation_of(config)
-    simulation = Simulation(assemble(config, federation, model))
+    observers = (*in_a_notebook(), *observers, *_deprecated(on_round))
+    federation = federation or federation_of(config, task=task)
+    simulation = Simulation(assemble(config, federation, model, task))
     if out is None:
         return simulation.run(observers=observers)
     identity = Identity.from_federation(federation, simulation.config, simulation.assembly.blueprint.sources)
-    with RunFolder.create(out, simulation.config, identity) as folder:
+    with RunFolder.create(Path(out), simulation.config, identity) as folder:
         return simulation.run(folder, observers)
 
 
 def resume(
-    out: Path,
+    out: Path | str,
     on_round: OnRound | None = None,
     federation: Federation | None = None,
     *,
     model: Build | None = None,
+    task: Task | None = None,
     observers: Sequence[Observer] = (),
 ) -> Result:
     """Go on after the last whole round of a run that was stopped, with the data and the model it was begun with.
 
-    A run that was begun with a ``federation`` or a ``model`` of its own needs the same one again. The rest is as for
-    `simulate`.
+    A run that was begun with a ``federation``, a ``model`` or a ``task`` of its own needs the same one again. The rest
+    is as for `simulate`.
     """
-    observers = (*observers, *_deprecated(on_round))
+    out, observers = Path(out), (*in_a_notebook(), *observers, *_deprecated(on_round))
     with RunFolder.reopen(out) as folder:
         config, identity = config_of(out), identity_of(out)
         identity.check_settings(out, config)
-        federation = federation or federation_of(config)
+        federation = federation or federation_of(config, task=task)
         identity.check_rows(out, federation)
-        assembly = assemble(config, federation, model)
+        assembly = assemble(config, federation, model, task)
         identity.check_sources(out, assembly.blueprint.sources)
         simulation = Simulation(assembly)
         simulation.require_ledgers(folder.ledger_heads())
         simulation.restore(*folder.load(), folder.late_clients())
         simulation.recall(folder.models(simulation.assembly.blueprint.model))
+        simulation.best = folder.best()
         return simulation.run(folder, observers)
 
 
@@ -127,6 +134,8 @@ class Simulation:
         self._records: list[RoundRecord] = []
         self._log = SimilarityLog(self._study.sites)
         self._observers: tuple[Observer, ...] = ()
+        self._stopping = Stopping(assembly.blueprint.task.metrics[0], self.config.early_stopping)
+        self.best: BestRound | None = None
 
     def run(self, folder: RunFolder | None = None, observers: Sequence[Observer] = ()) -> Result:
         """Every round that is left, then those who come late. Afterwards the ledgers are closed, and the study over."""
@@ -138,13 +147,15 @@ class Simulation:
             self._late or nullcontext(),
         ):
             self._tell(RunBegun(config=self.config, study=self._study, so_far=self._so_far(), plan=self._plan()))
-            for round_index in range(len(self._records), self.config.rounds):
-                record = self._round(round_index, protector)
+            while len(self._records) < self.config.rounds and not self._stopping.over(self._records):
+                record = self._round(len(self._records), protector)
                 self._records.append(record)
+                self._keep_if_best(folder)
                 if folder is not None:
                     folder.save_ledger_heads(self._privacy.ledger_heads())
                     folder.save_round(record, self.tensors())
                 self._tell(RoundClosed(record=record, similarity_matrix=self._log.to_json()))
+            self._use_best(folder)
             theta_global = self.key_holders.theta_global.cpu().clone()
             self._tell(TrainingEnded(theta_global=theta_global, models=dict(self._relayed)))
             models = self._models()
@@ -154,6 +165,23 @@ class Simulation:
             folder.finish(result)
         self._tell(RunEnded(result=result))
         return result
+
+    def _keep_if_best(self, folder: RunFolder | None) -> None:
+        if self._stopping.is_best(self._records):
+            self.best = BestRound.copied(self.tensors(), self.key_holders.scored)
+            if folder is not None:
+                folder.save_best(self.best)
+
+    def _use_best(self, folder: RunFolder | None) -> None:
+        """Stand where the sites stood after the best round, where validation rows decide which that is."""
+        if self.best is None:
+            return
+        tensors = {name: rows.clone() for name, rows in self.best.tensors.items()}
+        self._log.matrix = tensors.pop("similarity").numpy()
+        self._relayed |= {model.sender: model for model in self.key_holders.restore(tensors)}
+        self.key_holders.scored = dict(self.best.scored)
+        if folder is not None:
+            folder.save_tensors(self._records[-1].round_index, self.tensors())
 
     def require_ledgers(self, known: Mapping[SiteId, Head]) -> None:
         """Refuse to go on with privacy ledgers that have forgotten what this run has seen in them."""
@@ -189,7 +217,10 @@ class Simulation:
         late = {} if self._late is None else self._late.scored
         federations = (self.assembly.federation, *(() if self.assembly.late is None else (self.assembly.late,)))
         return ScoredModels.from_federations(
-            self.assembly.blueprint.model, federations, {**self.key_holders.scored, **late}
+            self.assembly.blueprint.model,
+            federations,
+            {**self.key_holders.scored, **late},
+            self.assembly.blueprint.task.name,
         )
 
     def tensors(self) -> dict[str, Tensor]:
@@ -204,6 +235,8 @@ class Simulation:
             parameters=self.assembly.blueprint.model.parameters,
             rounds=tuple(self._records),
             similarity_matrix=self._log.to_json(),
+            metrics=self.assembly.blueprint.task.metrics,
+            used=self._stopping.used(self._records),
         )
 
     def _leg(self) -> Leg:
@@ -242,4 +275,5 @@ class Simulation:
             total_seconds=time.perf_counter() - start,
             similarity=self._log.summary(),
             refusals=outcome.refusals,
+            validation=self.key_holders.validation,
         )

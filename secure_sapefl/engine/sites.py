@@ -6,14 +6,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
 from secure_sapefl.algorithms.group import Peers, SiteGroup
 from secure_sapefl.data import Federation, Rows
 from secure_sapefl.engine.device import make_trainer
 from secure_sapefl.engine.optimizers import OptimizerMemory, schedule_of, step_rule
-from secure_sapefl.metrics import Scores
+from secure_sapefl.metrics import Array, Scores
 from secure_sapefl.protocol.blueprint import Blueprint
 from secure_sapefl.protocol.site import GroupRound
 from secure_sapefl.stopwatch import Stopwatch
@@ -39,6 +38,7 @@ class Sites:
         order, unless only some of the study's sites are here."""
         self._schedule, self._rule = schedule_of(blueprint.config), step_rule(blueprint.config)
         self.memory = OptimizerMemory(len(federation.clients))
+        self._task, self._labels = blueprint.task, federation.labels
         self._algorithm, self._options, self._config = blueprint.algorithm, blueprint.options, blueprint.config
         self._trainer, self._device = make_trainer(blueprint.config.engine, blueprint.model, device), device
         self._numbers = range(len(federation.clients)) if numbers is None else tuple(numbers)
@@ -46,10 +46,15 @@ class Sites:
         self.names = tuple(client.name for client in federation.clients)
         self.sizes, self.declared = tuple(len(rows) for rows in trains), federation.declared
         self._starts = tuple(int(s) for s in np.cumsum((0, *self.sizes))[:-1])
-        nobody = Rows(np.zeros((1, *federation.shape), np.float32), np.zeros(1, np.int64))  # where an empty site points
+        label = trains[0].y
+        nothing = np.zeros((1, *label.shape[1:]), label.dtype)
+        nobody = Rows(np.zeros((1, *federation.shape), np.float32), nothing)  # where an empty site points
         self._x = torch.from_numpy(np.concatenate([rows.X for rows in (*trains, nobody)])).to(device)
         self._y = torch.from_numpy(np.concatenate([rows.y for rows in (*trains, nobody)])).to(device)
+        whose = [rows.persons for rows in trains if rows.persons is not None]
+        self._persons = torch.from_numpy(np.concatenate(whose)).to(device) if len(whose) == len(trains) else None
         self._tests = [(torch.from_numpy(c.test.X).to(device), c.test.y) for c in federation.clients]
+        self._validation = [c.validation for c in federation.clients]
         self.theta_initial = blueprint.theta_initial.to(device)
         self.state = self._algorithm.initial_state(self.theta_initial.cpu(), len(self.names))
 
@@ -71,7 +76,14 @@ class Sites:
             theta_initial=self.theta_initial,
             state={name: rows[list(sites)].to(self._device) for name, rows in self.state.items()},
             peers=peers,
-            shard=Shard(self._x, self._y, tuple(self._starts[c] for c in sites), tuple(self.sizes[c] for c in sites)),
+            shard=Shard(
+                self._x,
+                self._y,
+                task=self._task,
+                starts=tuple(self._starts[c] for c in sites),
+                sizes=tuple(self.sizes[c] for c in sites),
+                persons=self._persons,
+            ),
             trainer=self._trainer,
             streams=lambda purpose: [stream(config.seed, purpose, round_index=round_index, site=n) for n in numbers],
             local_epochs=config.local_epochs,
@@ -94,19 +106,35 @@ class Sites:
         self, theta_global: Tensor, round_index: int, size: int, keep: Keep = lambda *_: None
     ) -> tuple[Scores, Scores]:
         """Every site's own model, and the global one, on every site's test rows; ``keep`` is told each own model."""
-        personal: list[tuple[NDArray[np.float32], NDArray[np.int64]] | None] = [None] * len(self.names)
+        personal: list[tuple[Array, Array] | None] = [None] * len(self.names)
         for part in self._ordered(range(len(self.names)), size, self.sizes):
             nobody = Peers.nobody(len(part), self.theta_initial)
             group = self.group(part, theta_global, round_index, nobody, Stopwatch())
             models = self._algorithm.personal_models(group, self._options)
             for g, c in enumerate(part):
-                personal[c] = self._test(models[g], c)
+                personal[c] = self.on_test_rows(models[g], c)
                 keep(self.names[c], models[g].cpu())
-        everywhere = [self._test(theta_global, c) for c in range(len(self.names))]
-        return Scores.from_outputs([outputs for outputs in personal if outputs is not None]), Scores.from_outputs(
-            everywhere
-        )
+        everywhere = [self.on_test_rows(theta_global, c) for c in range(len(self.names))]
+        return self.scores([outputs for outputs in personal if outputs is not None]), self.scores(everywhere)
 
-    def _test(self, theta: Tensor, site: int) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
-        x, y = self._tests[site]
-        return self._trainer.model.outputs(theta[None], x[None])[0].cpu().numpy(), y
+    def scores(self, outputs: Sequence[tuple[Array, Array]]) -> Scores:
+        return Scores.from_outputs(outputs, self._task.metrics)
+
+    def validated(self, models: Mapping[str, Tensor]) -> float:
+        """How models, by site, do on the training rows that were held back: the task's main metric, mean over sites."""
+        outputs = [
+            self._outputs(models[name], torch.from_numpy(rows.X).to(self._device), rows.y)
+            for name, rows in zip(self.names, self._validation, strict=True)
+            if rows is not None
+        ]
+        return self.scores(outputs).main.mean
+
+    def on_test_rows(self, theta: Tensor, site: int) -> tuple[Array, Array]:
+        """What a model [P] says of a site's test rows, [n, outputs], and their labels; numbers in the label's units."""
+        return self._outputs(theta, *self._tests[site])
+
+    def _outputs(self, theta: Tensor, x: Tensor, y: Array) -> tuple[Array, Array]:
+        """Outputs and labels, numbers in the label's units."""
+        theta = theta.to(x.device)
+        outputs = self._trainer.model.outputs(theta[None], x[None])[0].cpu().numpy()
+        return self._labels.in_units(outputs), self._labels.in_units(y)

@@ -38,7 +38,7 @@ class AblationResult:
     def ours(self, task: Task, value: float) -> tuple[Estimate, Estimate]:
         """Accuracy and AUC."""
         cells = self.results[task.label, value]
-        return Estimate.over_seeds([cell.accuracy for cell in cells]), Estimate.over_seeds([cell.auc for cell in cells])
+        return Estimate.over_seeds([cell.main for cell in cells]), Estimate.over_seeds([cell.second for cell in cells])
 
 
 def ablate(name: Ablation, setting: Setting, tasks: tuple[Task, ...], runner: Runner) -> AblationResult:

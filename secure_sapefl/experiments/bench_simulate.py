@@ -87,7 +87,7 @@ def engines(tell: Tell, repeats: int = 3) -> Iterator[EngineRow]:
         tell(f"training {setting.clients} sites, {setting.name}: sequential and batched in turns")
         model = build_model((setting.features,), setting.classes, "paper" if setting.model == "paper" else "small")
         trainers = SequentialTrainer(model), BatchedTrainer(model)
-        seconds = [[_train_seconds(trainer, setting) for trainer in trainers] for _ in range(repeats)]
+        seconds = [[train_seconds(trainer, setting) for trainer in trainers] for _ in range(repeats)]
         sequential, batched = np.min(seconds, axis=0)
         yield EngineRow(
             setting=setting.name,
@@ -99,7 +99,7 @@ def engines(tell: Tell, repeats: int = 3) -> Iterator[EngineRow]:
         )
 
 
-def _train_seconds(trainer: Trainer, setting: Setting) -> float:
+def train_seconds(trainer: Trainer, setting: Setting, clock: Callable[[], float] = time.perf_counter) -> float:
     sizes = setting.sizes()
     starts = tuple(int(start) for start in np.cumsum([0, *sizes])[:-1])
     generator = torch.Generator().manual_seed(0)
@@ -109,9 +109,9 @@ def _train_seconds(trainer: Trainer, setting: Setting) -> float:
     streams = [np.random.default_rng(site) for site in range(setting.clients)]
     plan = plan_batches(sizes, streams, epochs=1, batch_size=16)
     with cpu_threads(None):
-        start = time.perf_counter()
+        start = clock()
         trainer.train(theta, Shard(x, y, starts, tuple(sizes)), plan, LocalLoss(), 0.05)
-        return time.perf_counter() - start
+        return clock() - start
 
 
 def phases(tell: Tell, setting: Setting = PAPER) -> Iterator[PhaseRow]:

@@ -15,7 +15,8 @@ from secure_sapefl.experiments.describe import described, sources
 from secure_sapefl.experiments.runner import Runner
 from secure_sapefl.experiments.setting import Contender, Setting, Task
 from secure_sapefl.experiments.statistics import Estimate
-from secure_sapefl.experiments.tables import Document, Sheet, number, percent
+from secure_sapefl.experiments.tables import Document, Sheet, amount, is_share, number
+from secure_sapefl.report.shown import Shown
 
 OFF: Final = math.inf
 """ε of a run without differential privacy."""
@@ -63,11 +64,17 @@ class Curves:
     results: Mapping[tuple[str, float], tuple[CellResult, ...]]  # by contender and ε, one a seed
 
     def estimates(self, contender: Contender, epsilon: float) -> tuple[Estimate, Estimate, Estimate]:
-        """Accuracy, AUC, and accuracy of the weakest tenth of the sites."""
+        """Accuracy, AUC (or the task's own two), and accuracy of the weakest tenth of the sites."""
         cells = self.results[contender.label, epsilon]
-        numbers = ([cell.accuracy for cell in cells], [cell.auc for cell in cells], [_weakest(cell) for cell in cells])
-        accuracy, auc, weakest = (Estimate.over_seeds(one) for one in numbers)
-        return accuracy, auc, weakest
+        numbers = ([cell.main for cell in cells], [cell.second for cell in cells], [_weakest(cell) for cell in cells])
+        main, second, weakest = (Estimate.over_seeds(one) for one in numbers)
+        return main, second, weakest
+
+    @property
+    def shown(self) -> tuple[Shown, ...]:
+        """What the three are."""
+        main, *others = next(iter(self.results.values()))[0].shown
+        return (main, *(others or (main,)), main)
 
 
 def with_shared_noise(contenders: Sequence[Contender], steps: int | None) -> tuple[Contender, ...]:
@@ -91,12 +98,12 @@ def budget_curves(request: Request, runner: Runner) -> Curves:
 
 def _weakest(cell: CellResult) -> tuple[float, ...]:
     """One site at least; a site without test rows is none."""
-    known = sorted(value for value in cell.accuracy if not math.isnan(value))
-    return tuple(known[: max(1, len(known) // 10)])
+    known = sorted(value for value in cell.shown[0].oriented(cell.main) if not math.isnan(value))
+    return cell.shown[0].oriented(tuple(known[: max(1, len(known) // 10)]))
 
 
 def document(curves: Curves) -> Document:
-    request = curves.request
+    request, (main, second, _) = curves.request, curves.shown
     first = request.contenders[0]
     by_pair = {(request.task.label, f"{name} {epsilon}"): row for (name, epsilon), row in curves.results.items()}
     finite = [epsilon for epsilon in request.epsilons if epsilon != OFF]
@@ -112,7 +119,7 @@ def document(curves: Curves) -> Document:
     plans = [shared_sheet([request.cell(one, e, 0).config for e in finite], sizes) for one in sharing if finite]
     return Document(
         name="budget",
-        title=f"Accuracy and AUC against the privacy budget, {request.task.label}",
+        title=f"{main.heading} and {second.title} against the privacy budget, {request.task.label}",
         setting=(
             *described(request.setting),
             *sources([request.task], by_pair),
@@ -120,14 +127,14 @@ def document(curves: Curves) -> Document:
             "is the same run without differential privacy",
         ),
         sheets=(
-            _sheet(curves, "Accuracy, %", 0),
-            _sheet(curves, "AUC, %", 1),
-            _sheet(curves, "Accuracy of the weakest tenth of the sites, %", 2),
+            _sheet(curves, _titled(main), 0),
+            _sheet(curves, _titled(second), 1),
+            _sheet(curves, _titled(main, " of the weakest tenth of the sites"), 2),
             *division,
             *plans,
         ),
         notes=(
-            "Accuracy and AUC are exact: the simulation's, not released by its sites.",
+            f"{main.heading} and {second.title} are exact: the simulation's, not released by its sites.",
             "What never leaves a site (Ditto's personal model, Local-only) is trained without noise and costs nothing.",
             *_too_small(sizes, request.setting.base.batch_size),
         ),
@@ -143,32 +150,39 @@ def _too_small(sizes: Sequence[int], batch_size: int) -> tuple[str, ...]:
     return (f"{small} of {len(sizes)} sites have fewer rows than a batch of {batch_size} and sit out of private runs.",)
 
 
+def _titled(shown: Shown, whose: str = "") -> str:
+    return f"{shown.heading}{whose}{', %' if is_share(shown) else shown.direction}"
+
+
 def name_of(epsilon: float) -> str:
     return "∞" if epsilon == OFF else f"{epsilon:g}"
 
 
 def _sheet(curves: Curves, title: str, which: int) -> Sheet:
-    request = curves.request
+    request, shown = curves.request, curves.shown[which]
     return Sheet(
         title=title,
         header=("ε", *(contender.label for contender in request.contenders)),
         rows=tuple(
-            (name_of(epsilon), *(percent(curves.estimates(c, epsilon)[which]) for c in request.contenders))
+            (
+                name_of(epsilon),
+                *(amount(curves.estimates(c, epsilon)[which], shown) for c in request.contenders),
+            )
             for epsilon in request.epsilons
         ),
     )
 
 
 def _record(curves: Curves, contender: Contender, epsilon: float) -> dict[str, Any]:
-    accuracy, auc, weakest = curves.estimates(contender, epsilon)
+    (main, second, weakest), shown = curves.estimates(contender, epsilon), curves.shown
     return {
         "dataset": curves.request.task.label,
         "method": contender.label,
         "epsilon": None if epsilon == OFF else epsilon,
-        "accuracy_mean": number(accuracy.mean),
-        "accuracy_std": number(accuracy.std),
-        "auc_mean": number(auc.mean),
-        "auc_std": number(auc.std),
+        f"{shown[0].name}_mean": number(main.mean),
+        f"{shown[0].name}_std": number(main.std),
+        f"{shown[1].name}_mean": number(second.mean),
+        f"{shown[1].name}_std": number(second.std),
         "weakest_tenth_mean": number(weakest.mean),
     }
 

@@ -8,9 +8,9 @@ from matplotlib.figure import Figure
 
 from secure_sapefl.experiments.budget import OFF, Curves, name_of
 from secure_sapefl.experiments.statistics import Floats
+from secure_sapefl.experiments.tables import is_share, with_unit
 from secure_sapefl.report.charts.drawing import DASHES, INK, MARKERS, SERIES, Chart
 
-_PANELS = ("accuracy, %", "AUC, %")
 _GAP = 1.5  # between the largest budget and ∞, in doublings
 _DODGE = 0.14
 
@@ -19,23 +19,24 @@ def chart(curves: Curves) -> Chart:
     request = curves.request
 
     def draw(figure: Figure) -> None:
-        for which, (axes, label) in enumerate(zip(figure.subplots(1, 2), _PANELS, strict=True)):
+        for which, axes in enumerate(figure.subplots(1, 2)):
             _panel(axes, curves, which)
-            axes.set_ylabel(label)
+            axes.set_ylabel(with_unit(curves.shown[which]))
         handles, labels = figure.axes[0].get_legend_handles_labels()
         figure.legend(handles, labels, loc="outside lower center", ncols=len(labels))
 
+    main, second, _ = curves.shown
     ends = (
-        f"{c.label} {100 * curves.estimates(c, request.epsilons[0])[0].mean:.0f} % to "
-        f"{100 * curves.estimates(c, request.epsilons[-1])[0].mean:.0f} %"
+        f"{c.label} {main.tick(curves.estimates(c, request.epsilons[0])[0].mean)} to "
+        f"{main.tick(curves.estimates(c, request.epsilons[-1])[0].mean)}"
         for c in request.contenders
     )
     return Chart(
         name="budget",
         title=f"What privacy costs, {request.task.label}",
         caption=f"Mean over sites and seeds; shaded, bars at ∞: deviation over seeds. δ = {request.delta:g}.",
-        alt=f"Accuracy and AUC from ε {name_of(request.epsilons[0])} to {name_of(request.epsilons[-1])}: "
-        f"accuracy of {', '.join(ends)}.",
+        alt=f"{main.heading} and {second.title} from ε {name_of(request.epsilons[0])} to "
+        f"{name_of(request.epsilons[-1])}: {main.title} of {', '.join(ends)}.",
         draw=draw,
         width=8.6,
         height=4.0,
@@ -47,8 +48,9 @@ def _panel(axes: Axes, curves: Curves, which: int) -> None:
     places, finite = places_of(epsilons), np.array([epsilon != OFF for epsilon in epsilons])
     for i, contender in enumerate(contenders):
         estimates = [curves.estimates(contender, epsilon)[which] for epsilon in epsilons]
-        mean = np.array([100 * estimate.mean for estimate in estimates])
-        spread = np.array([100 * (estimate.std or 0) for estimate in estimates])
+        unit = 100 if is_share(curves.shown[which]) else 1
+        mean = np.array([unit * estimate.mean for estimate in estimates])
+        spread = np.array([unit * (estimate.std or 0) for estimate in estimates])
         _curve(axes, contender.label, places[finite], mean[finite], spread[finite], i)
         beside = places[~finite] + (i - (len(contenders) - 1) / 2) * _DODGE
         axes.errorbar(beside, mean[~finite], yerr=spread[~finite], ms=4.5, lw=1.1, capsize=2, ls="none", **_style(i))  # type: ignore[arg-type]

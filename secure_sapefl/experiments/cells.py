@@ -9,8 +9,8 @@ import hashlib
 import json
 import math
 import warnings
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
@@ -26,8 +26,10 @@ from secure_sapefl.errors import BadInput
 from secure_sapefl.experiments.datafiles import data_digest, own_sources
 from secure_sapefl.experiments.output import save
 from secure_sapefl.experiments.validation import with_validation_rows
+from secure_sapefl.metrics import NOBODY
 from secure_sapefl.own_code import short
 from secure_sapefl.privacy.errors import PrivacyWarning
+from secure_sapefl.report.shown import ACCURACY, AUC, Shown
 
 JudgedOn = Literal["test", "validation"]
 
@@ -64,46 +66,59 @@ class Cell:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CellResult:
-    """Per-site numbers in 0..1 after the last round (NaN where undefined), and accuracy after every round."""
+    """Per-site numbers of the round that is used (NaN where undefined), and the main one after every round."""
 
-    accuracy: tuple[float, ...]
-    auc: tuple[float, ...]
+    main: tuple[float, ...]  # by the task's main metric: the accuracy of a classification
+    second: tuple[float, ...]  # by the next one: its AUC
     trajectory: tuple[tuple[float, ...], ...]  # [round][site]
     client_names: tuple[str, ...]
     source: str
     partition: str
     seconds: float
     test_rows: tuple[int, ...] = ()  # of each site; cells of before 0.2.0 did not say
+    shown: tuple[Shown, ...] = (ACCURACY, AUC)  # what the two are
 
     @classmethod
     def from_result(cls, result: Result, test_rows: tuple[int, ...] = ()) -> "CellResult":
         return cls(
-            accuracy=result.accuracy.per_client,
-            auc=result.auc.per_client,
-            trajectory=tuple(tuple(round(a, 5) for a in r.personal.accuracy.per_client) for r in result.rounds),
+            main=result.main.per_client,
+            second=next(iter(list(result.last.personal.metrics.values())[1:]), NOBODY).per_client,
+            trajectory=tuple(tuple(round(a, 5) for a in r.personal.main.per_client) for r in result.rounds),
             client_names=tuple(result.facts["client_names"]),
             source=result.facts["source"],
             partition=result.facts["partition"],
             seconds=result.seconds()["total"],
             test_rows=test_rows,
+            shown=tuple(Shown.from_metric(metric) for metric in result.metrics[:2]),
         )
 
     def to_json(self) -> dict[str, Any]:
-        undefined_as_null = [None if math.isnan(value) else value for value in self.auc]
-        return {name: getattr(self, name) for name in self.__slots__} | {"auc": undefined_as_null}
+        undefined = {"main": _with_nulls(self.main), "second": _with_nulls(self.second)}
+        return (
+            {name: getattr(self, name) for name in self.__slots__} | undefined | {"shown": [*map(asdict, self.shown)]}
+        )
 
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> "CellResult":
         return cls(
-            accuracy=tuple(values["accuracy"]),
-            auc=tuple(float("nan") if value is None else value for value in values["auc"]),
+            main=_without_nulls(values["main"]),
+            second=_without_nulls(values["second"]),
             trajectory=tuple(tuple(line) for line in values["trajectory"]),
             client_names=tuple(values["client_names"]),
             source=values["source"],
             partition=values["partition"],
             seconds=values["seconds"],
             test_rows=tuple(values.get("test_rows", ())),
+            shown=tuple(Shown(**one) for one in values["shown"]),
         )
+
+
+def _with_nulls(values: Sequence[float]) -> list[float | None]:
+    return [None if math.isnan(value) else value for value in values]
+
+
+def _without_nulls(values: Sequence[float | None]) -> tuple[float, ...]:
+    return tuple(float("nan") if value is None else value for value in values)
 
 
 def run_cell(cell: Cell) -> CellResult:

@@ -4,11 +4,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from secure_sapefl.experiments.cells import CellResult
-from secure_sapefl.experiments.paper import Metric
 from secure_sapefl.experiments.runner import Runner
 from secure_sapefl.experiments.setting import Contender, Setting, Task
 from secure_sapefl.experiments.statistics import Placement, placements
 from secure_sapefl.experiments.tune import Choice, Pair, tune
+from secure_sapefl.report.shown import Shown
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,12 +25,18 @@ class Comparison:
     results: Mapping[Pair, tuple[CellResult, ...]]  # by labels of task and contender, one a seed
     choices: Mapping[Pair, Choice]
 
-    def placements(self, task: Task, metric: Metric) -> dict[str, Placement]:
+    def shown(self, task: Task) -> tuple[Shown, ...]:
+        """What methods are judged by on this dataset, the main metric first."""
+        return self.results[task.label, self.request.contenders[0].label][0].shown
+
+    def numbers(self, task: Task, contender: Contender, which: int) -> list[tuple[float, ...]]:
+        """Of every site, a seed each; ``which`` counts the metrics shown."""
+        return [(result.main, result.second)[which] for result in self.results[task.label, contender.label]]
+
+    def placements(self, task: Task, which: int) -> dict[str, Placement]:
         return placements(
-            {
-                contender.label: [getattr(result, metric) for result in self.results[task.label, contender.label]]
-                for contender in self.request.contenders
-            }
+            {contender.label: self.numbers(task, contender, which) for contender in self.request.contenders},
+            higher_is_better=self.shown(task)[which].higher_is_better,
         )
 
 

@@ -3,8 +3,6 @@
 import numpy as np
 
 from secure_sapefl.experiments.compare import Comparison
-from secure_sapefl.experiments.comparison_document import METRICS, TITLES
-from secure_sapefl.experiments.paper import Metric
 from secure_sapefl.experiments.plots import dot_plot
 from secure_sapefl.experiments.setting import Contender, Task
 from secure_sapefl.experiments.statistics import Estimate
@@ -15,21 +13,23 @@ def charts(comparison: Comparison) -> list[Chart]:
     several = comparison.request.setting.seeds > 1
     bars = "standard deviation over seeds" if several else "standard error over sites (one seed)"
     return [
-        dot_plot(f"comparison-{metric}", f"Mean {TITLES[metric]} over sites", _panels(comparison, metric), bars)
-        for metric in METRICS
+        dot_plot(f"comparison-{shown.name}", f"Mean {shown.title} over sites", _panels(comparison, which), bars, shown)
+        for which, shown in enumerate(comparison.shown(comparison.request.tasks[0]))
     ]
 
 
-def _panels(comparison: Comparison, metric: Metric) -> dict[str, dict[str, Estimate]]:
+def _panels(comparison: Comparison, which: int) -> dict[str, dict[str, Estimate]]:
+    """Of the datasets that are judged as the first is."""
     request = comparison.request
     return {
-        task.label: {contender.label: _dot(comparison, task, contender, metric) for contender in request.contenders}
+        task.label: {contender.label: _dot(comparison, task, contender, which) for contender in request.contenders}
         for task in request.tasks
+        if comparison.shown(task) == comparison.shown(request.tasks[0])
     }
 
 
-def _dot(comparison: Comparison, task: Task, contender: Contender, metric: Metric) -> Estimate:
-    per_seed = [getattr(result, metric) for result in comparison.results[task.label, contender.label]]
+def _dot(comparison: Comparison, task: Task, contender: Contender, which: int) -> Estimate:
+    per_seed = comparison.numbers(task, contender, which)
     estimate = Estimate.over_seeds(per_seed)
     if estimate.std is not None:
         return estimate

@@ -1,7 +1,7 @@
 """A comparison as sheets for people and records for programs."""
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any
 
 from secure_sapefl.experiments import paper
 from secure_sapefl.experiments.compare import Comparison, Request
@@ -10,24 +10,39 @@ from secure_sapefl.experiments.paper import Metric, published
 from secure_sapefl.experiments.setting import Contender, Task
 from secure_sapefl.experiments.site_table import NOTE, site_records, site_sheets
 from secure_sapefl.experiments.statistics import LEVEL, TEST, Duel, Estimate, Placement
-from secure_sapefl.experiments.tables import NOTHING, Document, Sheet, number, p_value, percent, points
+from secure_sapefl.experiments.tables import (
+    NOTHING,
+    Document,
+    Sheet,
+    amount,
+    is_share,
+    number,
+    p_value,
+    percent,
+    points,
+    with_unit,
+)
 from secure_sapefl.experiments.tune import Choice, Pair
+from secure_sapefl.report.shown import Shown
 
-METRICS: Final[tuple[Metric, ...]] = ("accuracy", "auc")
-TITLES: Final[Mapping[Metric, str]] = {"accuracy": "accuracy", "auc": "AUC"}
-
-Tables = Mapping[tuple[str, Metric], Mapping[str, Placement]]  # by task and metric, then by contender
+Tables = Mapping[tuple[str, Shown], Mapping[str, Placement]]  # by task and metric, then by contender
 
 
 def document(comparison: Comparison) -> Document:
     request = comparison.request
-    tables = {(task.label, metric): comparison.placements(task, metric) for task in request.tasks for metric in METRICS}
-    sheets = [_overview(request, tables, metric) for metric in METRICS] if len(request.tasks) > 1 else []
-    sheets += [_details(request, tables, task, metric) for task in request.tasks for metric in METRICS]
+    tables = {
+        (task.label, shown): comparison.placements(task, which)
+        for task in request.tasks
+        for which, shown in enumerate(comparison.shown(task))
+    }
+    judged = {comparison.shown(task) for task in request.tasks}
+    alike = judged.pop() if len(judged) == 1 and len(request.tasks) > 1 else ()  # metrics of several tasks are no table
+    sheets = [_overview(request, tables, shown) for shown in alike]
+    sheets += [_details(request, tables, task, shown) for task in request.tasks for shown in comparison.shown(task)]
     of_sites = tuple(site_sheets(comparison))
     sheets += of_sites
     if comparison.choices:
-        sheets.append(_chosen(comparison.choices))
+        sheets.append(_chosen(comparison.choices, {one.label: comparison.shown(one)[0] for one in request.tasks}))
     return Document(
         name="comparison",
         title="Comparison of methods",
@@ -43,49 +58,54 @@ def document(comparison: Comparison) -> Document:
     )
 
 
-def _overview(request: Request, tables: Tables, metric: Metric) -> Sheet:
+def _overview(request: Request, tables: Tables, metric: Shown) -> Sheet:
     """Methods × datasets with the rank in brackets, and the mean rank."""
     rows = []
     for contender in request.contenders:
         row = [tables[task.label, metric][contender.label] for task in request.tasks]
         mean_rank = sum(placement.rank for placement in row) / len(row)
-        cells = (f"{percent(placement.estimate)} ({placement.rank})" for placement in row)
+        cells = (f"{amount(placement.estimate, metric)} ({placement.rank})" for placement in row)
         rows.append((contender.label, *cells, f"{mean_rank:.1f}"))
     header = ("method", *(task.label for task in request.tasks), "mean rank")
-    return Sheet(title=f"All datasets: {TITLES[metric]}, % (rank)", header=header, rows=tuple(rows))
+    return Sheet(title=f"All datasets: {with_unit(metric)} (rank)", header=header, rows=tuple(rows))
 
 
-def _details(request: Request, tables: Tables, task: Task, metric: Metric) -> Sheet:
+def _details(request: Request, tables: Tables, task: Task, metric: Shown) -> Sheet:
     rows = []
     for contender in request.contenders:
         placement = tables[task.label, metric][contender.label]
         theirs = percent(_published(request, metric, task, contender))
-        rows.append((contender.label, theirs, percent(placement.estimate), str(placement.rank), *_duel(placement.duel)))
+        ours = amount(placement.estimate, metric)
+        rows.append((contender.label, theirs, ours, str(placement.rank), *_duel(placement.duel, metric)))
     header = ("method", "paper", "ours", "rank", "against best other", "p (Holm)", "more than noise")
-    return Sheet(title=f"{task.label}: {TITLES[metric]}, %", header=header, rows=tuple(rows))
+    return Sheet(title=f"{task.label}: {with_unit(metric)}", header=header, rows=tuple(rows))
 
 
-def _duel(duel: Duel | None) -> tuple[str, str, str]:
+def _duel(duel: Duel | None, metric: Shown) -> tuple[str, str, str]:
     if duel is None:
         return (NOTHING,) * 3
-    against = f"{points(duel.difference)} to {duel.rival}"
+    apart = points(duel.difference) if is_share(metric) else f"{duel.difference:+.3g}"
+    against = f"{apart} to {duel.rival}"
     return against, p_value(duel.p_holm), "yes" if duel.beyond_noise else "no"
 
 
-def _published(request: Request, metric: Metric, task: Task, contender: Contender) -> Estimate | None:
+def _published(request: Request, metric: Shown, task: Task, contender: Contender) -> Estimate | None:
     """The paper's cell, where this is a method and a division of the data the paper has."""
     partition = task.changes.get("partition", request.setting.base.partition)
-    comparable = not contender.options and partition != "clustered"
-    return published(metric, task.dataset, contender.method) if comparable else None
+    if contender.options or partition == "clustered" or metric.name not in ("accuracy", "auc"):
+        return None
+    name: Metric = "accuracy" if metric.name == "accuracy" else "auc"
+    return published(name, task.dataset, contender.method)
 
 
-def _chosen(choices: Mapping[Pair, Choice]) -> Sheet:
-    rows = []
+def _chosen(choices: Mapping[Pair, Choice], shown: Mapping[str, Shown]) -> Sheet:
+    rows, first = [], next(iter(shown.values()))
     for (task, method), choice in choices.items():
         options = ", ".join(f"{key} = {value}" for key, value in choice.trial.options.items()) or NOTHING
-        accuracy = f"{100 * choice.validation_accuracy:.2f}"
-        rows.append((task, method, f"{choice.trial.lr:g}", options, accuracy, str(choice.tried)))
-    header = ("dataset", "method", "learning rate", "option", "validation accuracy, %", "trials")
+        found = amount(Estimate(choice.validation, None), shown[task])
+        unit = "" if shown[task] == first else f" ({with_unit(shown[task])})"
+        rows.append((task, method, f"{choice.trial.lr:g}", options, f"{found}{unit}", str(choice.tried)))
+    header = ("dataset", "method", "learning rate", "option", f"validation {with_unit(first)}", "trials")
     return Sheet(title="Tuned on validation rows", header=header, rows=tuple(rows))
 
 
@@ -95,11 +115,12 @@ def _choice_record(pair: Pair, choice: Choice) -> dict[str, Any]:
 
 def _records(request: Request, tables: Tables) -> list[dict[str, Any]]:
     return [
-        {"dataset": task.label, "method": contender.label, "metric": metric}
+        {"dataset": task.label, "method": contender.label, "metric": metric.name}
         | _placement_record(tables[task.label, metric][contender.label], _published(request, metric, task, contender))
         for task in request.tasks
         for contender in request.contenders
-        for metric in METRICS
+        for label, metric in tables
+        if label == task.label
     ]
 
 

@@ -37,4 +37,4 @@ def sources(tasks: Sequence[Task], results: Mapping[Pair, Sequence[CellResult]])
 def _source(task: Task, result: CellResult) -> str:
     clusters = {name.rpartition("-cluster-")[2] for name in result.client_names}
     division = f", {len(clusters)} clusters" if result.partition == "clustered" else ""
-    return f"{task.label}: {result.source}; {len(result.accuracy)} sites, {result.partition} partition{division}"
+    return f"{task.label}: {result.source}; {len(result.main)} sites, {result.partition} partition{division}"

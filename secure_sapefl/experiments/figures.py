@@ -108,15 +108,15 @@ def _local_cell(setting: Setting, task: Task, seed: int) -> Cell:
 
 def _weakest(results: Mapping[tuple[str, int], CellResult], seed: int) -> list[WeakSite]:
     local = results["local", seed]
-    count = max(1, round(WEAKEST_SHARE * len(local.accuracy)))
-    order = np.argsort(local.accuracy, kind="stable")[:count]
+    count = max(1, round(WEAKEST_SHARE * len(local.main)))
+    order = np.argsort(local.main, kind="stable")[:count]
     return [
         WeakSite(
             seed=seed,
             place=place,
             name=local.client_names[c],
-            local=local.accuracy[c],
-            gains={method: results[method, seed].accuracy[c] - local.accuracy[c] for method in UPLIFTED_BY},
+            local=local.main[c],
+            gains={method: results[method, seed].main[c] - local.main[c] for method in UPLIFTED_BY},
         )
         for place, c in enumerate(order.tolist())
     ]

@@ -11,7 +11,9 @@ from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from secure_sapefl.experiments.output import writing_into
 from secure_sapefl.experiments.statistics import Estimate, Floats
+from secure_sapefl.experiments.tables import is_share, with_unit
 from secure_sapefl.report.charts.drawing import DASHES, INK, MARKERS, SERIES, Chart, save_png
+from secure_sapefl.report.shown import ACCURACY, Shown
 
 _COLUMNS = 4
 
@@ -24,7 +26,9 @@ def draw(charts: Sequence[Chart], folder: Path) -> list[Path]:
     return paths
 
 
-def dot_plot(name: str, title: str, panels: Mapping[str, Mapping[str, Estimate]], bars: str) -> Chart:
+def dot_plot(
+    name: str, title: str, panels: Mapping[str, Mapping[str, Estimate]], bars: str, shown: Shown = ACCURACY
+) -> Chart:
     """One panel a dataset, one line a method: the mean with its error bar; the best is filled."""
     rows, columns = _layout(len(panels))
     methods = len(next(iter(panels.values())))
@@ -32,11 +36,12 @@ def dot_plot(name: str, title: str, panels: Mapping[str, Mapping[str, Estimate]]
     def draw_on(figure: Figure) -> None:
         grid = figure.subplots(rows, columns, squeeze=False, sharey=True)
         for axes, (panel, estimates) in zip(grid.flat, panels.items(), strict=False):
-            _dots(axes, panel, estimates)
+            _dots(axes, panel, estimates, shown)
         _hide_rest(grid.flat, len(panels))
-        figure.supxlabel(f"%; bars: {bars}", fontsize=9)
+        unit = "%" if is_share(shown) else with_unit(shown)
+        figure.supxlabel(f"{unit}; bars: {bars}", fontsize=9)
 
-    best = "; ".join(f"{panel}: {max(dots, key=lambda m: dots[m].mean)}" for panel, dots in panels.items())
+    best = "; ".join(f"{panel}: {_best(dots, shown)}" for panel, dots in panels.items())
     return Chart(
         name=name,
         title=title,
@@ -48,14 +53,18 @@ def dot_plot(name: str, title: str, panels: Mapping[str, Mapping[str, Estimate]]
     )
 
 
-def _dots(axes: Axes, panel: str, estimates: Mapping[str, Estimate]) -> None:
-    best = max(estimates, key=lambda method: np.nan_to_num(estimates[method].mean, nan=-1))
+def _best(estimates: Mapping[str, Estimate], shown: Shown) -> str:
+    return max(estimates, key=lambda one: np.nan_to_num(shown.oriented((estimates[one].mean,))[0], nan=-np.inf))
+
+
+def _dots(axes: Axes, panel: str, estimates: Mapping[str, Estimate], shown: Shown) -> None:
+    best, unit = _best(estimates, shown), 100 if is_share(shown) else 1
     for place, (method, estimate) in enumerate(estimates.items()):
         colour = SERIES[1] if method == best else SERIES[0]
         face = colour if method == best else "white"
-        error = None if estimate.std is None else 100 * estimate.std
+        error = None if estimate.std is None else unit * estimate.std
         axes.errorbar(
-            100 * estimate.mean, place, xerr=error, fmt="o", ms=5, color=colour, mfc=face, capsize=2.5, lw=1.3
+            unit * estimate.mean, place, xerr=error, fmt="o", ms=5, color=colour, mfc=face, capsize=2.5, lw=1.3
         )
     axes.set_title(panel)
     axes.set_yticks(range(len(estimates)), list(estimates))

@@ -18,6 +18,7 @@ from secure_sapefl.engine.protection import Protection
 from secure_sapefl.engine.rounds import Rounds
 from secure_sapefl.engine.simulator import Simulation
 from secure_sapefl.engine.workers import Protector
+from secure_sapefl.errors import BadInput
 from secure_sapefl.metrics import Spread
 from secure_sapefl.protocol.answer import Answer
 from secure_sapefl.protocol.codec import SiteCodec
@@ -51,6 +52,8 @@ def robustness(
 ) -> Iterator[RobustnessRow]:
     for seed in range(config.seed, config.seed + seeds):
         federation = federation_of(config.model_copy(update={"seed": seed}))
+        if federation.labels.kind != "class":
+            raise BadInput("Hostile sites turn classes into others, and accuracy is compared: choose a classification.")
         hostile = attackers_of(federation, share, seed)
         for attack in ATTACKS:
             for method in methods:

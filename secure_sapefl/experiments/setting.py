@@ -8,6 +8,7 @@ from typing import Any
 from secure_sapefl.algorithms.own import configured
 from secure_sapefl.config import Config
 from secure_sapefl.data import DATASETS, Federation, Progress
+from secure_sapefl.engine.assembly import task_of
 from secure_sapefl.engine.privacy import warn_of_preparation
 from secure_sapefl.errors import BadInput
 from secure_sapefl.experiments.cells import Cell, JudgedOn, federation_for
@@ -94,7 +95,9 @@ def check(setting: Setting, tasks: Sequence[Task], contenders: Sequence[Contende
     for task in tasks:
         cell = setting.cell(task, contenders[0], setting.base.seed)
         federation = federation_for(cell, progress)
-        started(cell.config, Description(federation.shape, federation.classes))
+        task_found = task_of(cell.config, federation).task
+        about = Description(federation.shape, task_found.outputs(federation.classes), task_found.name)
+        started(cell.config, about)
         _warn(cell.config, federation)
 
 

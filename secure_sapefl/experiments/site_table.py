@@ -1,19 +1,18 @@
 """Sites × methods: what a comparison says to each site, and whether taking part was worth it there."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
 from secure_sapefl.experiments.compare import Comparison
-from secure_sapefl.experiments.setting import Contender, Task
+from secure_sapefl.experiments.setting import Task
 from secure_sapefl.experiments.statistics import mean_of_defined
 from secure_sapefl.experiments.tables import NOTHING, Sheet, number
 from secure_sapefl.intervals import Interval
-from secure_sapefl.worth import Worth, judged
+from secure_sapefl.report.shown import ACCURACY
+from secure_sapefl.worth import judged, verdict_of
 
 MOST_SITES: Final = 40  # more lines than that are read by programs; the JSON file has them all
-ALONE: Final = "local"
-COMMON: Final = ("fedavg", "fedprox")  # methods whose sites all use one model
 NOTE: Final = (
     "A site's interval is what its test rows of one split can say (95 %, Wilson), around the mean over seeds; where "
     "two overlap, the difference may be luck."
@@ -32,14 +31,17 @@ class SiteRow:
 
 def site_rows(comparison: Comparison, task: Task) -> tuple[SiteRow, ...]:
     contenders = comparison.request.contenders
+    if comparison.shown(task)[0] != ACCURACY:  # a site's interval is that of a share of its test rows
+        return ()
     results = {one.label: comparison.results[task.label, one.label] for one in contenders}
     first = results[contenders[0].label][0]
     rows = first.test_rows or (0,) * len(first.client_names)
     found = []
     for place, (site, count) in enumerate(zip(first.client_names, rows, strict=True)):
-        means = {label: mean_of_defined([one.accuracy[place] for one in row]) for label, row in results.items()}
+        means = {label: mean_of_defined([one.main[place] for one in row]) for label, row in results.items()}
         by_method = {label: judged(mean, count) for label, mean in means.items()}
-        found.append(SiteRow(site=site, test_rows=count, by_method=by_method, verdict=_verdict(contenders, by_method)))
+        verdict = verdict_of([(one.method, by_method[one.label]) for one in contenders])
+        found.append(SiteRow(site=site, test_rows=count, by_method=by_method, verdict=verdict))
     return tuple(found)
 
 
@@ -69,16 +71,6 @@ def site_records(comparison: Comparison) -> list[dict[str, Any]]:
         for task in comparison.request.tasks
         for row in site_rows(comparison, task)
     ]
-
-
-def _verdict(contenders: Sequence[Contender], found: dict[str, Interval]) -> str | None:
-    """Of the first personal method named: choosing the one that did best would choose the luckiest."""
-    personal = [one.label for one in contenders if one.method not in (ALONE, *COMMON)]
-    common = [one.label for one in contenders if one.method in COMMON]
-    alone = [one.label for one in contenders if one.method == ALONE]
-    if not (personal and common and alone):
-        return None
-    return Worth(alone=found[alone[0]], common=found[common[0]], own=found[personal[0]]).verdict
 
 
 def _header(labels: tuple[str, ...]) -> tuple[str, ...]:

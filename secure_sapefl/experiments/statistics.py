@@ -26,7 +26,7 @@ PerSeed = Sequence[Sequence[float]]  # one value a site, for each seed; NaN wher
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """A mean over seeds, in 0..1, with the sample standard deviation over seeds where there are at least two."""
+    """A mean over seeds, with the sample standard deviation over seeds where there are at least two."""
 
     mean: float
     std: float | None
@@ -59,11 +59,12 @@ class Placement:
     duel: Duel | None  # None where there is nobody to compare with
 
 
-def placements(scores: Mapping[str, PerSeed]) -> dict[str, Placement]:
+def placements(scores: Mapping[str, PerSeed], *, higher_is_better: bool = True) -> dict[str, Placement]:
     """Every method's place among those that ran on the same sites and seeds."""
     estimates = {name: Estimate.over_seeds(per_seed) for name, per_seed in scores.items()}
-    places = ranks([estimate.mean for estimate in estimates.values()])
-    duels = _duels(scores, estimates)
+    sign = 1 if higher_is_better else -1
+    places = ranks([sign * estimate.mean for estimate in estimates.values()])
+    duels = _duels(scores, estimates, sign)
     return {
         name: Placement(estimate=estimates[name], rank=rank, duel=duels.get(name))
         for name, rank in zip(estimates, places, strict=True)
@@ -106,9 +107,9 @@ def _paired(first: PerSeed, second: PerSeed) -> Floats:
     return np.asarray(differences[~np.isnan(differences)], dtype=np.float64)
 
 
-def _duels(scores: Mapping[str, PerSeed], estimates: Mapping[str, Estimate]) -> dict[str, Duel]:
+def _duels(scores: Mapping[str, PerSeed], estimates: Mapping[str, Estimate], sign: int) -> dict[str, Duel]:
     """All against the best, and the best against the second: as many tests as there are other methods."""
-    ordered = sorted(scores, key=lambda name: np.nan_to_num(estimates[name].mean, nan=-np.inf), reverse=True)
+    ordered = sorted(scores, key=lambda name: np.nan_to_num(sign * estimates[name].mean, nan=-np.inf), reverse=True)
     best, others = ordered[0], ordered[1:]
     if not others:
         return {}

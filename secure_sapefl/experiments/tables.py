@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from secure_sapefl.experiments.statistics import Estimate
+from secure_sapefl.report.shown import Shown
 
 NOTHING = "–"
 
@@ -68,6 +69,24 @@ def percent(estimate: Estimate | None) -> str:
         return NOTHING
     spread = "" if estimate.std is None else f" ± {100 * estimate.std:.2f}"
     return f"{100 * estimate.mean:.2f}{spread}"
+
+
+def amount(estimate: Estimate | None, shown: Shown) -> str:
+    """As percent where the metric lies between 0 and 1 by nature, and as it is otherwise."""
+    if is_share(shown):
+        return percent(estimate)
+    if estimate is None or math.isnan(estimate.mean):
+        return NOTHING
+    return f"{estimate.mean:.4g}" + ("" if estimate.std is None else f" ± {estimate.std:.2g}")
+
+
+def is_share(shown: Shown) -> bool:
+    return shown.name in ("accuracy", "auc")
+
+
+def with_unit(shown: Shown) -> str:
+    """The title of a column of such numbers."""
+    return f"{shown.title}, %" if is_share(shown) else f"{shown.title}{shown.direction}"
 
 
 def points(difference: float) -> str:

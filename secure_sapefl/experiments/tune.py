@@ -4,11 +4,12 @@ Validation rows are a fifth of each site's training rows. Test rows of the tunin
 seed only divides a fixed dataset, rows judged here may be test rows under another seed, for every method alike.
 """
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from secure_sapefl.experiments.cells import Cell
+from secure_sapefl.experiments.cells import Cell, CellResult
 from secure_sapefl.experiments.grids import Trial, trials
 from secure_sapefl.experiments.runner import Runner
 from secure_sapefl.experiments.setting import Contender, Setting, Task
@@ -20,14 +21,14 @@ class Choice:
     """What tuning found for one method on one task."""
 
     trial: Trial
-    validation_accuracy: float
+    validation: float  # by the task's main metric
     tried: int
 
     def to_json(self) -> dict[str, Any]:
         return {
             "lr": self.trial.lr,
             "options": dict(self.trial.options),
-            "validation_accuracy": self.validation_accuracy,
+            "validation": self.validation,
             "tried": self.tried,
         }
 
@@ -46,8 +47,7 @@ def tune(
         for contender in contenders
     }
     results = runner.run((cell for tried in grid.values() for _, cell in tried), "tuning")
-    accuracy = {digest: mean_of_defined(result.accuracy) for digest, result in results.items()}
-    return {pair: _best(tried, accuracy) for pair, tried in grid.items()}
+    return {pair: _best(tried, results) for pair, tried in grid.items()}
 
 
 def _trial_cells(setting: Setting, task: Task, contender: Contender) -> list[tuple[Trial, Cell]]:
@@ -58,7 +58,13 @@ def _trial_cells(setting: Setting, task: Task, contender: Contender) -> list[tup
     ]
 
 
-def _best(tried: Sequence[tuple[Trial, Cell]], accuracy: Mapping[str, float]) -> Choice:
-    """Of equally good trials the first."""
-    trial, cell = max(tried, key=lambda pair: accuracy[pair[1].digest])
-    return Choice(trial=trial, validation_accuracy=accuracy[cell.digest], tried=len(tried))
+def _best(tried: Sequence[tuple[Trial, Cell]], results: Mapping[str, CellResult]) -> Choice:
+    """Of equally good trials the first; one without a number is none."""
+
+    def oriented(pair: tuple[Trial, Cell]) -> float:
+        result = results[pair[1].digest]
+        (value,) = result.shown[0].oriented((mean_of_defined(result.main),))
+        return -math.inf if math.isnan(value) else value
+
+    trial, cell = max(tried, key=oriented)
+    return Choice(trial=trial, validation=mean_of_defined(results[cell.digest].main), tried=len(tried))

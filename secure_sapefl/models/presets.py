@@ -12,6 +12,7 @@ from torch import Tensor, nn
 
 from secure_sapefl.errors import BadInput, UnknownName
 from secure_sapefl.models.base import Build, Description, Model
+from secure_sapefl.models.declared import CARRIED
 from secure_sapefl.models.module import ModuleModel
 from secure_sapefl.models.recognised import recognised
 from secure_sapefl.models.stacked import Preset as Plain
@@ -78,6 +79,10 @@ def made(choice: Choice, about: Description, rng: np.random.Generator) -> Made:
     if own is not None:
         model = ModuleModel.from_build(_callable(own), about, rng, choice.head, choice.state)
         return Made(recognised(model), _digest(own, model.template))
+    if choice.name == CARRIED:
+        raise BadInput(
+            "The model is code that a study carries. To simulate it, name its file: --model FILE.py:FUNCTION."
+        )
     if choice.name not in PRESETS:
         raise UnknownName("model", choice.name, PRESETS)
     return Made(PRESETS[choice.name](about, choice, rng))

@@ -1,14 +1,13 @@
 """How much noise a budget asks for."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from math import sqrt
 from typing import Final
 
 from secure_sapefl.errors import BadInput
 from secure_sapefl.privacy.accounting import (
-    ORDERS,
     Composition,
     best_order,
     orders_near,
@@ -30,12 +29,14 @@ class Schedule:
     sample_rate: float
     queries: int  # releases of similarities in a round
     score_fraction: float  # of the RDP budget, at the best order, that goes to them
+    preparation: float | None = None  # noise multiplier of a release before the first round
 
     def composition(self, noise: "Noise") -> Composition:
         """The whole study as one composition."""
+        before = [] if self.preparation is None else [(self.preparation, 1.0, 1)]
         queries = [] if noise.score is None else [(noise.score, 1.0, self.rounds * self.queries)]
         steps = [] if noise.training is None else [(noise.training, self.sample_rate, self.rounds * self.steps)]
-        return sorted((*steps, *queries))
+        return sorted((*before, *steps, *queries))
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +68,7 @@ def _score_noise(budget: Budget, schedule: Schedule) -> float:
     alone = least_noise(budget, lambda noise: schedule.composition(Noise(noise, None)))
     spent = schedule.composition(Noise(alone, None))
     order = best_order(spent, budget.delta)
-    total = float(renyi_divergence(spent)[ORDERS.index(order)])
+    total = renyi_divergence(spent, order)
     return sqrt(schedule.rounds * schedule.queries * order / (2 * schedule.score_fraction * total))
 
 
@@ -98,6 +99,6 @@ def least_noise(budget: Budget, spent: Callable[[float], Composition]) -> float:
 def score_share(budget: Budget, schedule: Schedule, noise: Noise) -> float:
     """Which share of the RDP spent, at the best order, the similarities take."""
     spent = schedule.composition(noise)
-    order = ORDERS.index(best_order(spent, budget.delta))
-    scores = schedule.composition(Noise(None, noise.score))
-    return float(renyi_divergence(scores)[order] / renyi_divergence(spent)[order])
+    order = best_order(spent, budget.delta)
+    scores = replace(schedule, preparation=None).composition(Noise(None, noise.score))
+    return renyi_divergence(scores, order) / renyi_divergence(spent, order)

@@ -8,6 +8,9 @@ from typing import Any, Final, Literal, get_args
 from secure_sapefl.errors import BadInput
 
 Mechanism = Literal["dp-sgd", "gaussian"]
+PREPARATION: Final = "preparation"
+TABLE_ONE: Final = "table 1"
+"""Releases of counts, as ledgers call them."""
 _SHARED: Final = ("contributors", "colluders")  # left out of files where there is no such thing
 
 
@@ -59,9 +62,14 @@ class Event:
         """The fewest shares of the noise in a sum that no reader knows: all but the colluders' and its own."""
         return self.contributors - self.colluders - 1
 
+    @property
+    def noise_in_a_sum(self) -> float:
+        """The noise multiplier as readers of opened sums see it: that of all honest contributors together."""
+        return self.noise_multiplier * math.sqrt(self.honest) if self.shared else self.noise_multiplier
+
     def in_a_sum(self) -> "Event":
-        """The same event as readers of opened sums see it: behind the noise of all honest contributors."""
-        return replace(self, noise_multiplier=self.noise_multiplier * math.sqrt(self.honest)) if self.shared else self
+        """The same event as readers of opened sums see it."""
+        return replace(self, noise_multiplier=self.noise_in_a_sum) if self.shared else self
 
     def to_json(self) -> dict[str, Any]:
         fields = asdict(self)

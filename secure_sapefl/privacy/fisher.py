@@ -36,4 +36,4 @@ def _blocks(shard: Shard) -> Iterator[Batch]:
     for block, (some, labels) in enumerate(zip(x.split(_ROWS_AT_ONCE), y.split(_ROWS_AT_ONCE), strict=True)):
         rows = torch.arange(len(labels), device=y.device)[None]
         keys = shard.step_keys(block, slice(0, 1))
-        yield Batch(some[None], labels[None], rows, torch.ones_like(rows, dtype=x.dtype), keys)
+        yield Batch(some[None], labels[None], rows, torch.ones_like(rows, dtype=x.dtype), keys, shard.task)

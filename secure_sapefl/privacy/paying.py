@@ -6,7 +6,7 @@ from typing import Any, Protocol
 from secure_sapefl.algorithms.releases import Releases
 from secure_sapefl.privacy.accounting import Composition
 from secure_sapefl.privacy.errors import BudgetExhausted
-from secure_sapefl.privacy.events import Budget, Event
+from secure_sapefl.privacy.events import PREPARATION, Budget, Event
 from secure_sapefl.privacy.group import PrivateGroup
 from secure_sapefl.privacy.ledger import Ledger, Paid, Store
 from secure_sapefl.privacy.randomness import GeneratorName, Randomness, RandomnessFor
@@ -29,6 +29,16 @@ class PayingSite(Protocol):
     def events(self, round_index: int) -> dict[Purpose, Event]:
         """All of a round's releases."""
 
+    def reason_to_sit_out(self, round_index: int) -> str | None:
+        """Why `pay` would refuse; None where it would not. Nothing is charged."""
+        if self.objection is not None:
+            return self.objection
+        try:
+            self.ledger.require_budget(list(self.events(round_index).values()))
+        except BudgetExhausted as error:
+            return str(error)
+        return None
+
     def pay(self, round_index: int) -> Mapping[Purpose, Paid]:
         """All of a round's releases, charged before the first is begun; or `BudgetExhausted`, and none is."""
         if self.objection is not None:
@@ -46,8 +56,10 @@ class PayingSite(Protocol):
         return self.ledger.holds(list(self.events(round_index).values()))
 
     def has_paid(self, round_index: int) -> bool:
+        """Whether something of this round is on record; what was released before the first one is of no round."""
         place = (self.study, round_index)
-        return any((event.study, event.round_index) == place for event in self.ledger.events)
+        events = (event for event in self.ledger.events if event.release != PREPARATION)
+        return any((event.study, event.round_index) == place for event in events)
 
 
 class AnyTerms(Protocol):

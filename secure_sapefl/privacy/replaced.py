@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logsumexp
 
-from secure_sapefl.privacy.accounting import ORDERS, Composition, converted
+from secure_sapefl.privacy.accounting import Composition, tightest
 
 Floats = NDArray[np.float64]
 _STEP = 1 / 16  # of the grid, in units of the noise
@@ -25,15 +25,14 @@ _MARGIN = 12.0  # of the grid beyond the outermost Gaussian, in the same units
 
 def replace_one_epsilon(spent: Composition, delta: float) -> float:
     """By RDP, like the epsilon for a record added or removed."""
-    curve = sum((count * _of_one_step(noise, rate) for noise, rate, count in spent), np.zeros(len(ORDERS)))
-    return converted(curve, delta, ORDERS)[0]
+    return tightest(lambda order: sum(count * _of_one_step(noise, rate, order) for noise, rate, count in spent), delta)[
+        0
+    ]
 
 
-@lru_cache(maxsize=1 << 12)
-def _of_one_step(noise: float, rate: float) -> Floats:
-    if rate == 1:
-        return 2 * np.array(ORDERS) / noise**2
-    return np.array([_divergence(noise, rate, order) for order in ORDERS])
+@lru_cache(maxsize=1 << 18)
+def _of_one_step(noise: float, rate: float, order: float) -> float:
+    return 2 * order / noise**2 if rate == 1 else _divergence(noise, rate, order)
 
 
 def _divergence(noise: float, rate: float, order: float) -> float:

@@ -13,9 +13,10 @@ from secure_sapefl.errors import BadInput
 from secure_sapefl.privacy.accounting import Composition, composition_in_sums, rdp_epsilon
 from secure_sapefl.privacy.adjacency import ADJACENCY
 from secure_sapefl.privacy.calibration import Noise, Schedule, calibrate
+from secure_sapefl.privacy.counts import count_event, multiplier_of_preparation
 from secure_sapefl.privacy.delta import warn_of_delta
 from secure_sapefl.privacy.errors import BudgetExhausted
-from secure_sapefl.privacy.events import Budget, Event
+from secure_sapefl.privacy.events import PREPARATION, Budget, Event
 from secure_sapefl.privacy.group import PrivateGroup
 from secure_sapefl.privacy.ledger import Ledger, MemoryStore, Paid, Store
 from secure_sapefl.privacy.ledger_file import FileStore
@@ -32,6 +33,7 @@ from secure_sapefl.storage.chain import Head
 from secure_sapefl.streams import Purpose
 
 FIXED: Final = "Rows are prepared by fixed formulas that learn nothing from a site's records."
+PAID: Final = "Rows are prepared by what noised sums over all sites say; these were paid for before the first round."
 LEARNED: Final = "Not covered: rows are prepared with means, deviations and medians of the sites' own records."
 
 
@@ -48,6 +50,7 @@ class Terms:
     clip: float
     score_fraction: float
     secure_noise: bool
+    preparation: float | None = None  # noise multiplier of the counts from which sites agree on a preparation
 
     @classmethod
     def from_config(cls, config: Config, algorithm: Algorithm, options: Settings, study: str) -> "Terms | None":
@@ -56,9 +59,10 @@ class Terms:
             return None
         if isinstance(algorithm.releases, NotPrivate):
             raise BadInput(f"{algorithm.title} has no differentially private form: {algorithm.releases.reason}")
+        budget = Budget(config.dp_epsilon, config.dp_delta)
         return cls(
             study=study,
-            budget=Budget(config.dp_epsilon, config.dp_delta),
+            budget=budget,
             releases=algorithm.releases(options, config.local_epochs),
             rounds=config.rounds,
             participation=config.participation,
@@ -66,6 +70,7 @@ class Terms:
             clip=config.dp_clip,
             score_fraction=config.dp_score_fraction,
             secure_noise=config.dp_secure_noise,
+            preparation=multiplier_of_preparation(budget) if config.preparation == "common" else None,
         )
 
     def schedule(self, rows: int) -> Schedule:
@@ -77,6 +82,7 @@ class Terms:
             sample_rate=self.sample_rate(rows),
             queries=len(self.releases.queries),
             score_fraction=self.score_fraction,
+            preparation=self.preparation,
         )
 
     def sample_rate(self, rows: int) -> float:
@@ -178,8 +184,10 @@ class StudyPrivacy:
         store: Callable[[SiteId], Store] = lambda _: MemoryStore(),
         *,
         learned: bool = False,
+        least: int = 1,
     ) -> None:
-        self._terms, self._learned = terms, learned
+        """``least`` sites must be in a sum before it is opened: for a round that fewer can pay for, nobody pays."""
+        self._terms, self._learned, self._least = terms, learned, least
         self.sites = tuple(terms.site(name, count, store(name)) for name, count in rows.items())
         self._paid: dict[int, Mapping[Purpose, Paid]] = {}
         self._stopped: list[tuple[int, Refusal]] = []
@@ -188,12 +196,19 @@ class StudyPrivacy:
 
     def admit(self, round_index: int, invited: Sequence[int]) -> tuple[list[int], list[Refusal]]:
         """Whoever can pay for the round has paid for it now; the others sit out and say why."""
-        self._paid, refusals = {}, []
-        for c in invited:
+        reasons = {c: self.sites[c].reason_to_sit_out(round_index) for c in invited}
+        able = [c for c, reason in reasons.items() if reason is None]
+        if len(able) < self._least:
+            why = f"{len(able)} sites can pay for this round, and no sum of fewer than {self._least} is opened."
+            reasons |= {c: f"Site {self.sites[c].name!r} keeps its budget: {why}" for c in able}
+            able = []
+        self._paid = {}
+        for c in able:
             try:
                 self._paid[c] = self.sites[c].pay(round_index)
-            except BudgetExhausted as error:
-                refusals.append(Refusal(self.sites[c].name, str(error)))
+            except BudgetExhausted as error:  # of a store with a limit of its own: over all studies, say
+                reasons[c] = str(error)
+        refusals = [Refusal(self.sites[c].name, reason) for c, reason in reasons.items() if reason is not None]
         self._stopped += [(round_index, refusal) for refusal in refusals]
         return list(self._paid), refusals
 
@@ -228,6 +243,20 @@ class StudyPrivacy:
             if name in known:
                 store.require(known[name])
 
+    def recall_preparation(self) -> None:
+        """Where sites agreed on a preparation: what a ledger holds of it stays; one in memory was lost, and is charged
+        again."""
+        if not isinstance(self._terms, Terms) or self._terms.preparation is None:
+            return
+        event = count_event(PREPARATION, self._terms.preparation, self._terms.study)
+        for site in self.sites:
+            if not site.ledger.holds([event]):
+                site.ledger.charge([event])
+
+    def _about_preparation(self) -> str:
+        paid = isinstance(self._terms, Terms) and self._terms.preparation is not None
+        return LEARNED if self._learned else PAID if paid else FIXED
+
     def _files(self) -> dict[SiteId, FileStore]:
         stores = {site.name: site.ledger.store for site in self.sites}
         return {name: store for name, store in stores.items() if isinstance(store, FileStore)}
@@ -255,7 +284,7 @@ class StudyPrivacy:
             "metrics": "exact: a simulation's, not released by its sites",
             "stopped": [{"site": r.site, "round": at, "reason": r.reason} for at, r in self._stopped],
             "preparation_covered": not self._learned,
-            "notes": [*self._terms.releases.notes, LEARNED if self._learned else FIXED],
+            "notes": [*self._terms.releases.notes, self._about_preparation()],
         }
 
 

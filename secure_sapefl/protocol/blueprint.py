@@ -9,9 +9,11 @@ from dataclasses import dataclass, field, replace
 from torch import Tensor
 
 from secure_sapefl.algorithms.base import Algorithm, Homomorphic, StudyFacts
+from secure_sapefl.algorithms.server_step import with_server_step
 from secure_sapefl.config import Config, Settings
 from secure_sapefl.errors import BadInput
 from secure_sapefl.models.base import Description, Model
+from secure_sapefl.models.declared import DeclaredModel
 from secure_sapefl.models.presets import Choice, made
 from secure_sapefl.models.states import read_state, started_from
 from secure_sapefl.own_code import OwnCode
@@ -19,6 +21,8 @@ from secure_sapefl.protocol.joint.possible import require_possible
 from secure_sapefl.protocol.messages import SiteId
 from secure_sapefl.protocol.study import Study, cohort_size
 from secure_sapefl.streams import Purpose, stream
+from secure_sapefl.tasks.base import Task
+from secure_sapefl.tasks.builtin import CLASSIFICATION
 
 
 def shares_noise(config: Config, algorithm: Algorithm) -> bool:
@@ -36,6 +40,7 @@ class Blueprint:
     study: Study
     sources: Mapping[str, str] = field(default_factory=dict)  # digests of what is the user's own: model, weights
     init: str | None = None  # what was taken from a file of weights, in words
+    task: Task = CLASSIFICATION
 
     @classmethod
     def drawn_up(
@@ -49,13 +54,15 @@ class Blueprint:
         classes: int,
         sites: Sequence[SiteId],
         largest_site: int,
-        build: OwnCode | None = None,
+        build: OwnCode | DeclaredModel | None = None,
         late: Sequence[SiteId] = (),
+        task: Task = CLASSIFICATION,
     ) -> "Blueprint":
-        """``shape`` and ``classes`` are a row's; ``largest_site`` is the most training rows any site declares;
-        ``build`` makes the model where it is not the configuration that names it; ``late`` are sites that will come
-        after the last round."""
-        start = started(config, Description(shape, classes), build)
+        """``shape`` is a row's, ``classes`` the number of its classes or labels; ``largest_site`` is the most training
+        rows any site declares; ``build`` makes the model where it is not the configuration that names it, or is
+        all that is known of one whose code runs elsewhere; ``late`` are sites that will come after the last round."""
+        _check_task(task, algorithm)
+        start = started(config, Description(shape, task.outputs(classes), task.name), build)
         model = start.model
         _check_split(model, algorithm, config)
         _check_steps(algorithm, config)
@@ -84,13 +91,14 @@ class Blueprint:
             require_possible(study)
         return cls(
             config=config,
-            algorithm=algorithm,
+            algorithm=with_server_step(algorithm, config.server_momentum),
             options=options,
             model=model,
             theta_initial=start.theta,
             study=study,
             sources=start.sources,
             init=start.init,
+            task=task,
         )
 
     def with_shared_noise(self, config: Config, algorithm: Algorithm) -> "Blueprint":
@@ -113,8 +121,11 @@ class Start:
     init: str | None
 
 
-def started(config: Config, about: Description, build: OwnCode | None = None) -> Start:
+def started(config: Config, about: Description, build: OwnCode | DeclaredModel | None = None) -> Start:
     """The model and the weights everybody starts from, by the configuration alone."""
+    if isinstance(build, DeclaredModel):
+        theta = build.initial(stream(config.seed, Purpose.INITIAL_WEIGHTS))
+        return Start(model=build, theta=theta, sources={"model": build.digest}, init=None)
     state = None if config.init is None else read_state(config.init)
     choice = Choice(name=config.model, head=config.head, state=None if state is None else state.tensors, build=build)
     made_ = made(choice, about, stream(config.seed, Purpose.INITIAL_WEIGHTS))
@@ -132,6 +143,14 @@ def _check_steps(algorithm: Algorithm, config: Config) -> None:
         raise BadInput(
             f"{algorithm.title} takes plain steps of its own. Leave out --optimizer, --momentum, --weight-decay and "
             "--max-grad-norm."
+        )
+
+
+def _check_task(task: Task, algorithm: Algorithm) -> None:
+    if task.labels != "class" and algorithm.classes_for is not None:
+        raise BadInput(
+            f"{algorithm.title} needs classes, for {algorithm.classes_for}; the labels of {task.name} are none. Choose "
+            "another method: `secure-sapefl methods` lists all."
         )
 
 

@@ -46,15 +46,19 @@ def keys_words(keys: KeyChoice, colluders: int) -> str:
     )
 
 
-def stays(keys: KeyChoice) -> tuple[str, ...]:
-    """What leaves no site."""
+def stays(keys: KeyChoice, metrics: Literal["none", "sum"] = "none") -> tuple[str, ...]:
+    """What leaves no site. ``metrics`` is what the study does with test results."""
     published = {
         "shared": "The decrypted common model stays with the sites: whoever publishes it without noise may betray the "
         "cohort key. `secure-sapefl release` adds that noise.",
         "joint": "The common model stays with the sites; `secure-sapefl release` writes it for others, and no key can "
         "be learned from it.",
     }
-    return ("Records, labels and test results stay at the site.", published[keys])
+    rows = {
+        "none": "Records, labels and test results stay at the site.",
+        "sum": "Records and labels stay at the site. Its test results leave only inside an encrypted sum over sites.",
+    }
+    return (rows[metrics], published[keys])
 
 
 @dataclass(frozen=True, slots=True)

@@ -89,6 +89,11 @@ class Server:
         return tuple(self._study.sites[c] for c in places)
 
     @property
+    def fewest_in_a_sum(self) -> int:
+        """The study makes no sum of fewer."""
+        return self._study.fewest_in_a_sum
+
+    @property
     def contributors(self) -> tuple[SiteId, ...]:
         """Whose uploads are in the sum of the open round."""
         return tuple(self._contributors)

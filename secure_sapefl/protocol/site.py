@@ -92,15 +92,19 @@ class GroupRound:
 
 
 def run_round(algorithm: Algorithm, options: Any, group: SiteGroup, names: Sequence[SiteId]) -> GroupRound:
-    """The method's round for a group of sites; a site whose training diverged withdraws instead of sending NaN.
+    """The method's round for a group of sites."""
+    return concluded(algorithm.site_round(group, options), names, private=group.private is not None)
+
+
+def concluded(contribution: Contribution, names: Sequence[SiteId], *, private: bool) -> GroupRound:
+    """What becomes of it; a site whose training diverged withdraws instead of sending NaN.
 
     In a private study what leaves alone decides about that: what stays was trained without noise, and to withdraw
     because of it would tell of the records.
     """
-    contribution = algorithm.site_round(group, options)
     sound = _finite(_leaving(contribution), len(names))
     healthy = sound & _finite(contribution.state.values(), len(names))
-    sent = healthy if group.private is None else sound
+    sent = sound if private else healthy
     refusals = tuple(
         Refusal(name, "training gave NaN or infinity; the site keeps its last model. Try a smaller learning rate.")
         for name, ok in zip(names, sent, strict=True)

@@ -17,6 +17,11 @@ LARGEST_WEIGHT_RATIO: Final = 100.0
 not in the sum, so that one site of next to no weight does not spoil it for all."""
 
 
+def fewest_contributors(invited: int) -> int:
+    """m of shared noise where nobody says another: nine of ten; a tenth may be missing before a round waits."""
+    return math.ceil(0.9 * invited - 1e-9)
+
+
 def cohort_size(participation: float, sites: int) -> int:
     """ceil(r * C) sites take part in a round."""
     return math.ceil(participation * sites - 1e-9)
@@ -72,7 +77,7 @@ class Study:
     @property
     def fewest_in_a_sum(self) -> int:
         """With joint keys two honest sites must remain when all colluders are in it and take their updates out."""
-        return max(self.least_contributors, self.colluders + 2 if self.keys == "joint" else 1)
+        return max(self.least_contributors, self.colluders + 2 if self.keys == "joint" and not self.relay_only else 1)
 
     def objection(self, weights: Sequence[int], least: int) -> str | None:
         """Why no sum is made of updates with these weights; None where one is, be it of nothing.

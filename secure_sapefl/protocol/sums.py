@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sapefl_crypto import Aggregate, Aggregator, Parameters
+from sapefl_crypto.exact_plan import ExactPlan
 from secure_sapefl.errors import BadInput
 from secure_sapefl.protocol.codec import Codec, Vector
 from secure_sapefl.protocol.messages import SiteId
@@ -52,6 +53,13 @@ class SumOfCounts:
             adder.add(frame, _EQUAL, sender=sender)
         return adder.finish().to_bytes()
 
+    def check(self, frame: bytes, sender: SiteId) -> None:
+        """`FrameRejected` for what is no frame of this sum by ``sender``; it takes no key to see that."""
+        adder = Aggregator(
+            self.params, study=self.study, round_index=self.index, length=LIMBS * self.entries, max_score=_EQUAL
+        )
+        adder.add(frame, _EQUAL, sender=sender)
+
     def opened(self, codec: Codec, aggregate: bytes) -> Counts:
         """The total, at a site. The codec has checked that it is the sum of those whom the server names."""
         senders = len(Aggregate.from_bytes(aggregate).claim)
@@ -61,12 +69,12 @@ class SumOfCounts:
         return counts_of(mean, senders, self.params)
 
 
-def limbs_of(counts: Counts, params: Parameters) -> Vector:
+def limbs_of(counts: Counts, params: ExactPlan) -> Vector:
     limbs = [(counts >> (LIMB_BITS * place)) & ((1 << LIMB_BITS) - 1) for place in range(LIMBS)]
     return np.ldexp(np.concatenate(limbs).astype(np.float64), -params.grid_bits).astype(np.float32)
 
 
-def counts_of(mean: Vector, senders: int, params: Parameters) -> Counts:
+def counts_of(mean: Vector, senders: int, params: ExactPlan) -> Counts:
     sums = np.rint(np.ldexp(mean.astype(np.float64) * senders, params.grid_bits)).astype(np.int64)
     parts = sums.reshape(LIMBS, -1)
     return np.asarray(sum(part << (LIMB_BITS * place) for place, part in enumerate(parts)), dtype=np.int64)

@@ -11,16 +11,16 @@ from matplotlib.ticker import FuncFormatter
 from secure_sapefl.intervals import SiteMean, bootstrap_difference, bootstrap_mean
 from secure_sapefl.report import formats
 from secure_sapefl.report.charts.drawing import MARKERS, SERIES, Chart
-from secure_sapefl.report.charts.rounds import axes_over_rounds, line, numbers, whole_percent
+from secure_sapefl.report.charts.rounds import axes_over_rounds, line, numbers
 from secure_sapefl.report.run import Run
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ComparedRun:
     run: Run
-    accuracy: SiteMean
-    auc: SiteMean
-    difference: SiteMean | None  # accuracy against the first run; None for the first and where rows differ
+    main: SiteMean
+    second: SiteMean
+    difference: SiteMean | None  # gain over the first run; None for the first and where rows or tasks differ
     gained: int = 0
     lost: int = 0
 
@@ -30,12 +30,14 @@ def compare(runs: Sequence[Run]) -> tuple[ComparedRun, ...]:
 
 
 def _compared(run: Run, first: Run) -> ComparedRun:
-    own, reference = run.last.personal.accuracy.per_client, first.last.personal.accuracy.per_client
-    alone = ComparedRun(
-        run=run, accuracy=bootstrap_mean(own), auc=bootstrap_mean(run.last.personal.auc.per_client), difference=None
+    values, second = (
+        run.main.own(run.last).per_client,
+        () if run.second is None else run.second.own(run.last).per_client,
     )
-    if run is first or not same_rows(run, first):
+    alone = ComparedRun(run=run, main=bootstrap_mean(values), second=bootstrap_mean(second), difference=None)
+    if run is first or not same_rows(run, first) or run.main != first.main:
         return alone
+    own, reference = (run.main.oriented(one) for one in (values, first.main.own(first.last).per_client))
     return replace(
         alone,
         difference=bootstrap_difference(own, reference),
@@ -67,24 +69,27 @@ def with_distinct_labels(runs: Sequence[Run]) -> tuple[Run, ...]:
 
 
 def comparison_charts(compared: Sequence[ComparedRun]) -> tuple[Chart, ...]:
-    best = max(compared, key=lambda c: c.accuracy.mean or 0)
-    ending = f"{best.run.label} ends highest with {formats.percent(best.accuracy.mean)}."
+    main = compared[0].run.main
+    alike = [one for one in compared if one.run.main == main]  # others cannot be drawn on one axis
+    best = max(alike, key=lambda c: main.oriented((c.main.mean or 0.0,)))
+    highest = "highest" if main.higher_is_better else "lowest, which is best,"
+    ending = f"{best.run.label} ends {highest} with {main.form(best.main.mean)}."
     return (
         Chart(
             name="runs-accuracy",
-            title="Mean accuracy over rounds",
+            title=f"Mean {main.title} over rounds",
             caption="Every site's own model on its own test rows, mean over sites.",
-            alt=f"Line chart of mean accuracy over rounds for {len(compared)} runs; {ending}",
-            draw=lambda figure: _draw_rounds(figure, [c.run for c in compared]),
+            alt=f"Line chart of mean {main.title} over rounds for {len(alike)} runs; {ending}",
+            draw=lambda figure: _draw_rounds(figure, [c.run for c in alike]),
         ),
         Chart(
             name="runs-final",
-            title="Final accuracy",
+            title=f"Final {main.title}",
             caption="Mean over sites with its 95 % interval. Overlap of intervals does not mean equality: "
             "the paired difference in the table says more.",
-            alt=f"Final mean accuracy with intervals for {len(compared)} runs; {ending}",
-            draw=lambda figure: _draw_intervals(figure, compared),
-            height=max(1.6, 0.9 + 0.35 * len(compared)),
+            alt=f"Final mean {main.title} with intervals for {len(alike)} runs; {ending}",
+            draw=lambda figure: _draw_intervals(figure, alike),
+            height=max(1.6, 0.9 + 0.35 * len(alike)),
         ),
     )
 
@@ -92,19 +97,19 @@ def comparison_charts(compared: Sequence[ComparedRun]) -> tuple[Chart, ...]:
 def _draw_rounds(figure: Figure, runs: Sequence[Run]) -> None:
     axes = axes_over_rounds(figure, max(len(run.rounds) for run in runs))
     for series, run in enumerate(runs):
-        means = [record.personal.accuracy.mean for record in run.evaluated]
+        means = [run.main.own(record).mean for record in run.evaluated]
         line(axes, numbers(run.evaluated), means, formats.shorten(run.label, 24), series)
-    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: whole_percent(value)))
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: runs[0].main.tick(value)))
     figure.legend(loc="outside lower center", ncols=2)
 
 
 def _draw_intervals(figure: Figure, compared: Sequence[ComparedRun]) -> None:
     axes: Axes = figure.subplots()
     for place, one in enumerate(compared):
-        mean, series = one.accuracy.mean or 0.0, place % len(SERIES)
-        low, high = one.accuracy.low or mean, one.accuracy.high or mean
+        mean, series = one.main.mean or 0.0, place % len(SERIES)
+        low, high = one.main.low or mean, one.main.high or mean
         whiskers = [[mean - low], [high - mean]]
         axes.errorbar(mean, place, xerr=whiskers, marker=MARKERS[series], color=SERIES[series], capsize=4, lw=2)
     axes.set_yticks(range(len(compared)), [formats.shorten(c.run.label, 24) for c in compared])
     axes.set_ylim(len(compared) - 0.5, -0.5)
-    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: whole_percent(value)))
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: compared[0].run.main.tick(value)))

@@ -19,6 +19,7 @@ percent = _or_dash(lambda value: f"{100 * value:.1f} %")
 decimal = _or_dash(lambda value: f"{value:.3f}")
 share = _or_dash(lambda value: f"{100 * value:.1f}%")  # as CSS wants it
 points = _or_dash(lambda value: f"{100 * value:+.1f}".replace("-", "−"))
+signed = _or_dash(lambda value: f"{value:+.3f}".replace("-", "−"))
 seconds = _or_dash(lambda value: f"{value:.1f} s" if value >= 1 else f"{1000 * value:.0f} ms")
 
 

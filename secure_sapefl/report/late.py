@@ -18,9 +18,9 @@ _BESIDE: Final = {
 class LateSite:
     name: str
     rows: int
-    accuracy: float | None
-    auc: float | None
-    beside: tuple[float | None, ...]  # accuracies, in the order of the columns
+    main: float | None
+    second: float | None
+    beside: tuple[float | None, ...]  # by the main metric, in the order of the columns
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,26 +37,35 @@ def late_of(run: Run) -> LateView | None:
     block: Mapping[str, Any] | None = run.summary.get("late_clients")
     if not block:
         return None
-    beside = [block[key] for key in _BESIDE if block[key]]
+    main, second = run.main.name, None if run.second is None else run.second.name
+    beside = [_metrics(block[key])[main] for key in _BESIDE if block[key]]
+    own = _metrics(block)
+    other = None if second is None else own[second]
     return LateView(
         columns=tuple(label for key, label in _BESIDE.items() if block[key]),
         sites=tuple(
             LateSite(
                 printable(name),
                 block["rows"][c],
-                block["accuracy"]["per_client"][c],
-                block["auc"]["per_client"][c],
-                tuple(scores["accuracy"]["per_client"][c] for scores in beside),
+                own[main]["per_client"][c],
+                None if other is None else other["per_client"][c],
+                tuple(scores["per_client"][c] for scores in beside),
             )
             for c, name in enumerate(block["names"])
         ),
         mean=LateSite(
             "Mean",
             sum(block["rows"]),
-            block["accuracy"]["mean"],
-            block["auc"]["mean"],
-            tuple(scores["accuracy"]["mean"] for scores in beside),
+            own[main]["mean"],
+            None if other is None else other["mean"],
+            tuple(scores["mean"] for scores in beside),
         ),
         epochs=block["epochs"],
         refused=tuple((printable(one["site"]), printable(one["reason"])) for one in block["refused"]),
     )
+
+
+def _metrics(scores: Mapping[str, Any]) -> Mapping[str, Any]:
+    """By name; release 0.1 had accuracy and AUC alone."""
+    found: Mapping[str, Any] = scores.get("metrics", scores)
+    return found

@@ -31,18 +31,20 @@ _SPECIAL = re.compile(r"([\\`*_\[\]<>|#])")
 class CardRow:
     site: SiteRow
     tested: int | None
+    share: bool = True  # whether the main metric is a share of the test rows
 
     @property
     def interval(self) -> str:
-        if self.tested is None:
+        """Of a share of rows; of nothing else."""
+        if self.tested is None or not self.share:
             return formats.NOTHING
-        low, high = wilson(self.site.accuracy, self.tested)
+        low, high = wilson(self.site.main, self.tested)
         return f"{formats.percent(low)} to {formats.percent(high)}"
 
 
 def model_card(run: Run) -> str:
     counted, sites = rows_tested(run), sites_of(run)
-    dataset = spec_of(run.summary["dataset"])
+    dataset, task = spec_of(run.summary["dataset"]), run.summary.get("task", "classification")
     return (
         _environment()
         .get_template("model-card.md.j2")
@@ -50,10 +52,12 @@ def model_card(run: Run) -> str:
             run=run,
             title=f"{run.algorithm.title} on {run.summary['dataset']}",
             facts=facts_of(run),
-            task=dataset.task if dataset else "classification of the study's own rows",
+            task=dataset.task if dataset else f"{task} of the study's own rows",
             dataset=dataset,
             headlines=headlines_of(run),
-            rows=[CardRow(site, counted[c] if counted else None) for c, site in enumerate(sites)],
+            rows=[
+                CardRow(site, counted[c] if counted else None, task == "classification") for c, site in enumerate(sites)
+            ],
             counted=counted is not None,
             budget=budget_of(run),
             disclosures=run.exposure.disclosures(),
@@ -91,9 +95,10 @@ def _limits(run: Run, sites: Sequence[SiteRow]) -> Iterator[str]:
     worse = [site.name for site in sites if site.verdict == "lost"]
     if run.personal_differs and worse:
         yield f"At {len(worse)} of {len(sites)} sites the global model is better than their own: {', '.join(worse)}."
-    undefined = [site.name for site in sites if math.isnan(site.auc)]
-    if undefined:
-        yield f"No AUC at {len(undefined)} sites, whose test rows are of one class: {', '.join(undefined)}."
+    undefined = [site.name for site in sites if site.second is not None and math.isnan(site.second)]
+    if undefined and run.second is not None:
+        kinds = "whose test rows do not vary" if run.second.name != "auc" else "whose test rows are of one class"
+        yield f"No {run.second.title} at {len(undefined)} sites, {kinds}: {', '.join(undefined)}."
     if run.summary["refused"]:
         yield f"{len(run.summary['refused'])} contributions were refused in training; the report says which and why."
 

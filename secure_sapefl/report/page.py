@@ -13,6 +13,7 @@ from secure_sapefl.plain_text import printable
 from secure_sapefl.report import formats
 from secure_sapefl.report.comparison import compare, comparison_charts, with_distinct_labels
 from secure_sapefl.report.run import Run
+from secure_sapefl.report.site_table import site_table
 from secure_sapefl.report.view import picture, view_of
 
 
@@ -35,6 +36,7 @@ def render_page(runs: Sequence[Run], live: LiveStatus | None = None, title: str 
         title=_title(runs) if runs else title,
         views=[view_of(run, f"run-{place}") for place, run in enumerate(runs, 1)],
         compared=compared,
+        by_site=site_table(compared) if compared else None,
         comparison=[picture(chart, "comparison") for chart in comparison_charts(compared)] if compared else [],
         resamples=SITE_RESAMPLES,
         formats=formats,

@@ -7,19 +7,22 @@ are made again from the run's configuration, and the models are those that were 
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
 import torch
 
 from secure_sapefl.data import Rows
 from secure_sapefl.engine.assembly import divided, federation_of
 from secure_sapefl.engine.run_folder import config_of, identity_of, models_of
 from secure_sapefl.engine.scored import ScoredModels
-from secure_sapefl.metrics import Floats, softmax
+from secure_sapefl.metrics import Floats
 from secure_sapefl.protocol.messages import SiteId
+from secure_sapefl.tasks.builtin import TASKS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SitePredictions:
-    """A site's test rows, and the probability of each class (second axis) its own model gives each of them."""
+    """A site's test rows, and the probability of each class or label (second axis) its own model gives each of them; of
+    numbers, the numbers themselves."""
 
     site: SiteId
     rows: Rows
@@ -43,4 +46,6 @@ def predictions_of(folder: Path) -> tuple[SitePredictions, ...]:
 
 def _probabilities(models: ScoredModels, site: SiteId, rows: Rows) -> Floats:
     theta = models.thetas[site]
-    return softmax(models.model.outputs(theta[None], torch.from_numpy(rows.X)[None])[0].numpy())
+    outputs = models.model.outputs(theta[None], torch.from_numpy(rows.X)[None])[0].numpy()
+    task = TASKS.get(models.task)
+    return np.asarray(models.labels.in_units(outputs if task is None else task.read(outputs)))

@@ -1,5 +1,6 @@
 """A finished run as its folder tells it, checked once so that charts and page need not doubt it."""
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,6 +11,7 @@ import numpy as np
 from secure_sapefl.algorithms.base import Algorithm, Homomorphic
 from secure_sapefl.algorithms.own import algorithm as find_algorithm
 from secure_sapefl.config import Config, ProtectionName
+from secure_sapefl.data.tables.table_one import TableOne
 from secure_sapefl.engine.identity import Identity
 from secure_sapefl.engine.result import RoundRecord
 from secure_sapefl.engine.run_folder import IDENTITY, identity_of, summary_of
@@ -18,6 +20,7 @@ from secure_sapefl.metrics import Floats
 from secure_sapefl.plain_text import printable
 from secure_sapefl.protocol.disclosure import Exposure
 from secure_sapefl.report.audit_section import AuditSection, read_audit
+from secure_sapefl.report.shown import Shown, shown_of
 from secure_sapefl.storage import json_lines
 
 _NEEDED = frozenset(
@@ -34,6 +37,7 @@ class Run:
     rounds: tuple[RoundRecord, ...]
     audit: AuditSection | None = None
     identity: Identity | None = None  # None where its folder does not say
+    table: Mapping[str, Any] | None = None  # a Table 1 of its sites, where `statistics --out` put one there
 
     @property
     def algorithm(self) -> Algorithm:
@@ -57,11 +61,22 @@ class Run:
     @property
     def evaluated(self) -> tuple[RoundRecord, ...]:
         """The rounds that ended with an evaluation: all of them, or every so many (`evaluate_every`)."""
-        return tuple(record for record in self.rounds if record.personal.accuracy.per_client)
+        return tuple(record for record in self.rounds if record.personal.evaluated)
+
+    @property
+    def main(self) -> Shown:
+        """What the run is judged by first."""
+        return shown_of(self.summary)[0]
+
+    @property
+    def second(self) -> Shown | None:
+        return next(iter(shown_of(self.summary)[1:]), None)
 
     @property
     def last(self) -> RoundRecord:
-        return self.evaluated[-1]
+        """The round whose models are used: the last one, unless validation rows chose another."""
+        used = self.summary.get("early_stopping", {}).get("used_round")
+        return self.evaluated[-1] if used is None else self.rounds[used]
 
     @property
     def silent(self) -> bool:
@@ -76,7 +91,7 @@ class Run:
     @property
     def personal_differs(self) -> bool:
         """There is a global model, and sites use something else."""
-        return self.has_global_model and self.last.personal.accuracy != self.last.everywhere.accuracy
+        return self.has_global_model and self.main.own(self.last) != self.main.everywhere(self.last)
 
     @property
     def rows(self) -> tuple[int, ...] | None:
@@ -107,12 +122,23 @@ def load_run(folder: Path) -> Run:
             summary=summary,
             rounds=tuple(map(RoundRecord.from_json, json_lines.read(folder / "rounds.jsonl"))),
             audit=read_audit(folder),
+            table=read_table(folder),
             identity=identity_of(folder) if (folder / IDENTITY).is_file() else None,
         )
         _check(run)
     except (OSError, KeyError, TypeError, ValueError, AttributeError) as error:
         raise BadInput(f"{folder} is not a whole run ({_reason(error)}). Run it again with another --out.") from None
     return run
+
+
+def read_table(folder: Path) -> dict[str, Any] | None:
+    """`table-1.json` of the folder of a run, as a page shows it."""
+    file = folder / "table-1.json"
+    if not file.is_file():
+        return None
+    fields = json.loads(file.read_text(encoding="utf-8"))
+    found, notes = TableOne.from_json(fields), " ".join(printable(str(note)) for note in fields.get("notes", ()))
+    return {"groups": found.groups, "lines": found.shown(), "caption": notes}
 
 
 def _check(run: Run) -> None:
@@ -123,7 +149,7 @@ def _check(run: Run) -> None:
     sites = len(run.sites)
     if not run.rounds or len(run.rounds) != run.summary["rounds"]:
         raise ValueError(f"rounds.jsonl has {len(run.rounds)} rounds, summary.json {run.summary['rounds']}")
-    spreads = [s for r in run.evaluated for s in (r.personal.accuracy, r.personal.auc, r.everywhere.accuracy)]
+    spreads = [s for r in run.evaluated for s in (*r.personal.metrics.values(), run.main.everywhere(r))]
     if sites == 0 or not spreads or any(len(spread.per_client) != sites for spread in spreads):
         raise ValueError(f"a round does not have one number for each of the {sites} sites")
     if run.similarity is not None and run.similarity.shape != (sites, sites):

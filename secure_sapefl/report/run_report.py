@@ -12,8 +12,9 @@ from secure_sapefl.report.run import load_run
 from secure_sapefl.storage.files import write_whole, writing
 
 
-def write_report(folder: Path) -> None:
+def write_report(folder: Path | str) -> None:
     """Write `plots/*.png` and `report.html` into the folder of a finished run."""
+    folder = Path(folder)
     run = load_run(folder)
     plots = folder / "plots"
     with _writing(plots):
@@ -23,20 +24,20 @@ def write_report(folder: Path) -> None:
     write_page((folder,), folder / "report.html")
 
 
-def write_page(folders: Sequence[Path], path: Path) -> None:
+def write_page(folders: Sequence[Path | str], path: Path | str) -> None:
     """Write one page about one or several finished runs; every folder is read before anything is written."""
-    page = render_page([load_run(folder) for folder in folders])
-    with _writing(path):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        write_whole(path, page.encode())
+    _write(Path(path), render_page([load_run(Path(folder)) for folder in folders]))
 
 
-def write_model_card(folder: Path, path: Path) -> None:
+def write_model_card(folder: Path | str, path: Path | str) -> None:
     """Write a model card, in Markdown, about a finished run."""
-    card = model_card(load_run(folder))
+    _write(Path(path), model_card(load_run(Path(folder))))
+
+
+def _write(path: Path, text: str) -> None:
     with _writing(path):
         path.parent.mkdir(parents=True, exist_ok=True)
-        write_whole(path, card.encode())
+        write_whole(path, text.encode())
 
 
 def _writing(path: Path) -> AbstractContextManager[None]:

@@ -1,6 +1,7 @@
 """The live page of a deployed study's server, from the status it publishes: who is in, how far, how many bytes.
 
-It is the frame of a run's report without its numbers. A server that holds no key sees no accuracy, and shows none.
+It is the frame of a run's report without its numbers. A server that holds no key sees no site's accuracy, and shows
+none; where the study sums test results, it shows what the sites say the sum is.
 """
 
 import json
@@ -40,7 +41,8 @@ class ServerSource:
         revision, status = self.revision(), self._status()
         live = LiveStatus(revision=revision, sentence=_sentence(status), over=revision.endswith("over"))
         title = "Study server" if status is None else f"Study {printable(status['study'])}"
-        return render("server.html.j2", live, title=title, status=status, facts=_facts(status) if status else ())
+        shown = None if status is None else {"results": None, **status}  # 0.1.0 summed none
+        return render("server.html.j2", live, title=title, status=shown, facts=_facts(status) if status else ())
 
     def _status(self) -> Status | None:
         try:

@@ -32,7 +32,7 @@ class RunSoFar:
     def run(self, label: str) -> Run | None:
         """The run as far as it has come; None before models were evaluated for the first time."""
         result = self.result if self.over else self._so_far()
-        if not any(record.personal.accuracy.per_client for record in result.rounds):
+        if not any(record.personal.evaluated for record in result.rounds):
             return None
         return Run(label=printable(label), config=self.config, summary=result.summary(), rounds=result.rounds)
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from markupsafe import Markup
 
 from secure_sapefl.intervals import bootstrap_difference, bootstrap_mean
+from secure_sapefl.own_code import short
 from secure_sapefl.plain_text import printable
 from secure_sapefl.protocol.disclosure import SILENT, Disclosure, keys_words, protection_words
 from secure_sapefl.report import formats
@@ -16,6 +17,7 @@ from secure_sapefl.report.charts.run import charts_of
 from secure_sapefl.report.late import LateView, late_of
 from secure_sapefl.report.phases import PhaseRow, phases
 from secure_sapefl.report.run import Run
+from secure_sapefl.report.shown import Shown
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,10 +37,10 @@ class Headline:
 class SiteRow:
     name: str
     rows: int | None
-    accuracy: float
-    auc: float
-    global_accuracy: float
-    gain: float
+    main: float
+    second: float | None
+    everywhere: float  # the global model, by the main metric
+    gain: float  # above 0 where the own model is better
     left_out: int
 
     @property
@@ -81,20 +83,25 @@ def picture(chart: Chart, anchor: str) -> Picture:
 
 
 def headlines_of(run: Run) -> tuple[Headline, ...]:
-    own, everywhere = run.last.personal, run.last.everywhere
-    accuracy, auc = bootstrap_mean(own.accuracy.per_client), bootstrap_mean(own.auc.per_client)
-    found = [
-        Headline("Accuracy, own models", formats.percent(accuracy.mean), formats.interval(accuracy, formats.percent)),
-        Headline("AUC, own models", formats.decimal(auc.mean), formats.interval(auc, formats.decimal)),
-    ]
+    main, second = run.main, run.second
+    own, everywhere = main.own(run.last).per_client, main.everywhere(run.last).per_client
+    found = [_headline(f"{main.heading}, own models{main.direction}", own, main)]
+    if second is not None:
+        values = second.own(run.last).per_client
+        found.append(_headline(f"{second.heading}, own models{second.direction}", values, second))
     if run.personal_differs:
-        shared = bootstrap_mean(everywhere.accuracy.per_client)
-        gain = bootstrap_difference(own.accuracy.per_client, everywhere.accuracy.per_client)
+        gain = bootstrap_difference(main.oriented(own), main.oriented(everywhere))
+        said = f"Own against global, {main.unit_of_gain}{'' if main.higher_is_better else ' less'}"
         found += [
-            Headline("Accuracy, global model", formats.percent(shared.mean), formats.interval(shared, formats.percent)),
-            Headline("Own against global, points", formats.points(gain.mean), formats.interval(gain, formats.points)),
+            _headline(f"{main.heading}, global model", everywhere, main),
+            Headline(said, main.gain_form(gain.mean), formats.interval(gain, main.gain_form)),
         ]
     return tuple(found)
+
+
+def _headline(name: str, values: tuple[float, ...], shown: Shown) -> Headline:
+    mean = bootstrap_mean(values)
+    return Headline(name, shown.form(mean.mean), formats.interval(mean, shown.form))
 
 
 def facts_of(run: Run) -> tuple[tuple[str, str], ...]:
@@ -102,29 +109,38 @@ def facts_of(run: Run) -> tuple[tuple[str, str], ...]:
     protection = SILENT if run.silent else protection_words(summary["protection"], run.config.keys)
     return (
         ("Method", run.algorithm.title),
+        *((("Task", printable(summary["task"])),) if summary.get("task", "classification") != "classification" else ()),
         ("Data", printable(f"{summary['dataset']}: {summary['source']}")),
         ("Partition", printable(summary["partition"])),
         *((("Preparation", printable(summary["preparation"])),) if summary.get("preparation") else ()),
         ("Sites, rounds, seed", f"{len(run.sites)}, {len(run.rounds)}, {summary['seed']}"),
+        *_stopped(run),
         ("Protection", protection),
         *((("Keys", keys_words(run.config.keys, run.config.colluders)),) if run.exposure.encrypted else ()),
-        ("Model", f"{summary['parameters']:,} parameters"),
+        ("Model", printable(f"{short(run.config.model)}, {summary['parameters']:,} parameters")),
         ("Device", printable(summary["device"])),
         ("Versions", printable(", ".join(f"{name} {number}" for name, number in summary["versions"].items()))),
     )
 
 
+def _stopped(run: Run) -> tuple[tuple[str, str], ...]:
+    if "early_stopping" not in run.summary:
+        return ()
+    return (("Stopped early", f"used: round {run.last.round_index + 1}, the best on training rows held back"),)
+
+
 def sites_of(run: Run) -> tuple[SiteRow, ...]:
     left_out = Counter(refusal.site for record in run.rounds for refusal in record.refusals)
-    own, everywhere = run.last.personal, run.last.everywhere.accuracy.per_client
+    own, everywhere = run.main.own(run.last).per_client, run.main.everywhere(run.last).per_client
+    second = None if run.second is None else run.second.own(run.last).per_client
     return tuple(
         SiteRow(
             name=name,
             rows=None if run.rows is None else run.rows[c],
-            accuracy=own.accuracy.per_client[c],
-            auc=own.auc.per_client[c],
-            global_accuracy=everywhere[c],
-            gain=own.accuracy.per_client[c] - everywhere[c],
+            main=own[c],
+            second=None if second is None else second[c],
+            everywhere=everywhere[c],
+            gain=run.main.gain(own[c], everywhere[c]),
             left_out=left_out[run.summary["client_names"][c]],
         )
         for c, name in enumerate(run.sites)

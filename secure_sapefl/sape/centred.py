@@ -5,8 +5,8 @@ site holds, its own among them, leaves what is particular to each:
 
     S^_cj = max(0, cos(theta_c - m, theta_j - m)),      S~_cj = mean over x of max(0, cos(p_c - p, p_j - p))
 
-with m the mean of the weights and p(x) the mean of the softmax answers. Not in the paper; `sapefl-plus` uses it to
-choose peers.
+with m the mean of the weights and p(x) the mean of the answers, in a classification after softmax. Not in the paper;
+`sapefl-plus` uses it to choose peers.
 """
 
 import torch
@@ -15,9 +15,8 @@ from torch import Tensor
 from secure_sapefl.sape.similarity import clipped_cosine
 
 
-def centred_outputs(own: Tensor, peers: Tensor, received: Tensor, present: Tensor) -> Tensor:
-    """S~ around the mean, [G, J], from logits ``own`` [G, m, K] and ``peers`` [J, G, m, K]; ``received`` is [G, J]."""
-    mine, theirs = own.softmax(-1), peers.softmax(-1)
+def centred_outputs(mine: Tensor, theirs: Tensor, received: Tensor, present: Tensor) -> Tensor:
+    """S~ around the mean, [G, J], from answers ``mine`` [G, m, K], ``theirs`` [J, G, m, K]; ``received`` is [G, J]."""
     held = received.T[:, :, None, None]
     mean = (mine + (theirs * held).sum(0)) / (1 + received.sum(1))[:, None, None]
     rows = clipped_cosine(mine - mean, theirs - mean) * present

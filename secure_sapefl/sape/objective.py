@@ -16,19 +16,19 @@ from torch import Tensor
 from torch.linalg import vecdot, vector_norm
 
 from secure_sapefl.sape.similarity import OutputForm, clipped, combined, output_similarity, vartheta
-from secure_sapefl.training.objective import Batch, CrossEntropy, Pull, cross_entropy, record_cross_entropy
+from secure_sapefl.training.objective import Batch, Pull, TaskLoss, mean_loss, record_losses
 
 
 @dataclass(frozen=True, slots=True)
 class Anchors:
-    """The A anchors of a group of sites: weights, their outputs on each site's own rows, and how hard each pulls.
+    """The A anchors of a group of sites: weights, their answers on each site's own rows, and how hard each pulls.
 
     A strength is 0 where a site has no such anchor this round (no peer passed the filter).
     """
 
     thetas: tuple[Tensor, ...]  # A of [G, P]
     norm: Tensor  # [G, A]
-    outputs: Tensor | None  # [G, n, K, A]; None where nobody asks for outputs (influence 0)
+    outputs: Tensor | None  # [G, n, K, A], as the task compares them; None where nobody asks (influence 0)
     strength: Tensor  # [G, A]
 
     @classmethod
@@ -165,26 +165,26 @@ class CosineAnchored:
     joint: JointAnchor | None = None  # made for the sites that are about to be trained side by side
 
     def loss(self, logits: Tensor, batch: Batch) -> Tensor:
-        local = cross_entropy(logits, batch)
+        local = mean_loss(logits, batch)
         if self.influence == 0:
             return local
-        strength = self.influence * self.anchors.strength
+        strength, answers = self.influence * self.anchors.strength, batch.task.compared(logits)
         if self.form == "per_sample":
             present = (batch.weight > 0).to(logits.dtype)
-            alike = output_similarity(logits, self.anchors.on(batch).movedim(3, 0), present, self.form)
+            alike = output_similarity(answers, self.anchors.on(batch).movedim(3, 0), present, self.form)
             unlike: Tensor = vecdot(strength, 1 - alike.T)
             return local + unlike
         kept = batch.weight.unsqueeze(2)  # the same for all rows of a site, which no cosine sees, and 0 on padding
-        answers = (self.anchors.on(batch) * kept.unsqueeze(3)).flatten(1, 2)
-        penalty: Tensor = _OutputPenalty.apply((logits * kept).flatten(1), answers, strength)  # type: ignore[no-untyped-call]
+        theirs = (self.anchors.on(batch) * kept.unsqueeze(3)).flatten(1, 2)
+        penalty: Tensor = _OutputPenalty.apply((answers * kept).flatten(1), theirs, strength)  # type: ignore[no-untyped-call]
         return local + penalty
 
     def record_loss(self, logits: Tensor, batch: Batch) -> Tensor:
         """Eq. 6 with one cosine a record, whatever ``form`` says: only that is a sum over records."""
-        local = record_cross_entropy(logits, batch)
+        local = record_losses(logits, batch)
         if self.influence == 0:
             return local
-        unlike = vartheta(logits, self.anchors.on(batch).movedim(3, 0))  # [A, G, B]
+        unlike = vartheta(batch.task.compared(logits), self.anchors.on(batch).movedim(3, 0))  # [A, G, B]
         penalty = torch.einsum("ga,agb->gb", self.anchors.strength, unlike)
         return local + self.influence * penalty
 
@@ -211,7 +211,7 @@ class CosineAnchored:
 
 
 @dataclass(frozen=True, slots=True)
-class ProximalAnchored(CrossEntropy):
+class ProximalAnchored(TaskLoss):
     """L_c + sum over anchors of S * ||theta - anchor||^2 with S, here the strength, fixed for the round."""
 
     anchors: Anchors

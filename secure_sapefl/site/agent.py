@@ -15,19 +15,27 @@ from torch import Tensor
 
 from sapefl_crypto.errors import AggregateRejected, CryptoError, FrameRejected
 from sapefl_crypto.keys.identity import SiteIdentity
+from secure_sapefl.protocol.joint.consents import Call, Said
+from secure_sapefl.protocol.joint.messages import Deed, Duty
 from secure_sapefl.protocol.messages import Invitation, Refusal, RoundOutcome, RoundUpload
+from secure_sapefl.site.counting.privacy import CountPrivacy
+from secure_sapefl.site.counting.site import CountingSite
+from secure_sapefl.site.evaluation import judged
+from secure_sapefl.site.evaluation.results import LeavingResults
 from secure_sapefl.site.invitations import late_not_as_drawn, not_as_drawn
 from secure_sapefl.site.ledger.study import LedgerWriter, StudyLedger
 from secure_sapefl.site.rejections import Rejections
-from secure_sapefl.site.state import SiteState
-from secure_sapefl.site.state_files import StateFiles
+from secure_sapefl.site.state import SiteState, StateFiles
 from secure_sapefl.site.study_site import StudySite
+from secure_sapefl.site.trainer.process import TrainerFailed
 from secure_sapefl.storage.parts import Parts
+from secure_sapefl.study.counting import CountingTerms
 from secure_sapefl.study.terms import StudyTerms
 from secure_sapefl.transport.heads import upload_parts
 from secure_sapefl.transport.wire import ToServer, ToSite, read_to_site, write_to_server
 
 _log = logging.getLogger(__name__)
+_OTHER_ATTEMPT: Final = "this round was answered in another attempt, and the update is not on disk any more."
 _UNFIT: Final = "training gave numbers that the study's parameters do not carry; the site's log says more."
 
 
@@ -36,8 +44,8 @@ class Agent:
 
     def __init__(
         self,
-        terms: StudyTerms,
-        site: StudySite,
+        terms: StudyTerms | CountingTerms,
+        site: StudySite | CountingSite,
         identity: SiteIdentity,
         ledger: LedgerWriter,
         folder: Path,
@@ -48,6 +56,11 @@ class Agent:
         self._files = StateFiles(folder, site.name)
         self._rejections = Rejections(terms.file, identity, folder, site.policy.max_rejected_sums)
         self.state = site.load_state(self._files.state_path)
+        asked = terms.file.metrics == "sum" and site.policy.metrics_may_leave is not False
+        self._results: LeavingResults | None = None  # where sites count, there is no model and nothing to judge
+        if not isinstance(site, CountingSite):
+            self._results = LeavingResults(site, self._ledger, folder, asked=asked)
+        self.judged = next(reversed(judged.read(self._files.judged_path)), None)
 
     def answer(self, parts: Parts) -> Parts:
         """The only way in. `FrameRejected` for whatever the study's coordinator did not write to this site, now."""
@@ -57,7 +70,11 @@ class Agent:
             self._ledger.refused_message(str(error))
             raise
         self._catch_up(message.outcomes)
+        if self._results is not None and message.results is not None and self.halted is None:
+            self._results.take_in(message.results)
         upload, declined = self._act(message)
+        deed = None if message.duty is None else self._perform(message.duty)
+        said = None if message.call is None else self._say(message.call)
         reply = ToServer(
             site=self.site.name,
             round_index=message.round_index,
@@ -66,12 +83,34 @@ class Agent:
             untrained=self.state.untrained,
             upload=upload,
             declined=declined,
+            deed=deed,
+            said=said,
             rejected=self._rejections.last,
             halted=self.halted is not None,
             reports=self._rejections.reports,
             unjudged=self._rejections.unjudged,
+            results=self._results_frame(),
+            total=None if self._results is None else self._results.total,
+            table=self._table() if message.over else None,
         )
         return write_to_server(reply, self._identity, self._terms.file.wire_name)
+
+    def _table(self) -> bytes | None:
+        """At the end of a Table 1, for the coordinator, where the owner lets it leave."""
+        if not isinstance(self.site, CountingSite) or not self.site.policy.tables_may_leave:
+            return None
+        table = self.site.table(self.state)
+        if table is not None:
+            self._ledger.sent(0, "table 1", (table,), self.epsilon)
+        return table
+
+    def is_addressed_by(self, parts: Parts) -> bool:
+        """Whether the coordinator wrote this in the study that this agent is of."""
+        try:
+            read_to_site(parts, self._terms.file.coordinator_keys, self._terms.file.wire_name)
+        except FrameRejected:
+            return False
+        return True
 
     def _read(self, parts: Parts) -> ToSite:
         message = read_to_site(parts, self._terms.file.coordinator_keys, self._terms.file.wire_name)
@@ -124,7 +163,23 @@ class Agent:
             theta = self.state.theta_global
         else:
             self._ledger.checked(outcome)
-        self._keep(replace(self.state, absorbed=index, theta_global=theta))
+        after = replace(self.state, absorbed=index, theta_global=theta)
+        if not after.untrained:
+            self._judge(after)
+        self._keep(after)
+        self.site.keys.close(index)
+
+    def _judge(self, state: SiteState) -> None:
+        """Before the state is kept: after a crash a round is rather judged twice than never."""
+        if isinstance(self.site, CountingSite):
+            return
+        try:
+            self.judged = self.site.judged(state)
+        except TrainerFailed as error:
+            _log.warning(str(error), extra={"round": state.absorbed, "site": self.site.name})
+            return
+        judged.add(self._files.judged_path, self.judged)
+        self._ledger.judged(self.judged)
 
     @property
     def halted(self) -> str | None:
@@ -135,6 +190,13 @@ class Agent:
         """The owner goes on. What was missed meanwhile is taken in first, before anything is sent."""
         self._rejections.resume()
 
+    def _results_frame(self) -> bytes | None:
+        """Of a site that has every round; a halted one says nothing."""
+        has_all = self.state.absorbed + 1 == self._terms.file.rounds
+        if self._results is None or not has_all or self.halted is not None:
+            return None
+        return self._results.frame(self.judged)
+
     # invitations
 
     def _respond(self, invitation: Invitation) -> tuple[RoundUpload | None, str | None]:
@@ -144,19 +206,29 @@ class Agent:
             return None, None
         stored = self._stored(index)
         if stored is not None:
-            self._send(stored, again=True)
-            return stored, None
+            return self._again(stored, invitation)
         reason = self._objection(invitation)
         if reason is not None:
             return None, self._decline(index, reason)
         return self._compute(invitation)
+
+    def _again(self, stored: RoundUpload, invitation: Invitation) -> tuple[RoundUpload | None, str | None]:
+        """The upload that left, or was about to; in another attempt at the round the same update under another key."""
+        reason = self.site.keys.objection(invitation)
+        upload = self.site.keys.again(stored, invitation) if reason is None else None
+        if upload is None:
+            return None, self._decline(invitation.round_index, reason or _OTHER_ATTEMPT)
+        if upload is not stored:
+            self._files.keep_upload(upload)
+        self._send(upload, "the same bytes again" if upload is stored else "the same update under another key")
+        return upload, None
 
     def _objection(self, invitation: Invitation) -> str | None:
         """What is wrong with an invitation, although the coordinator signed it."""
         index = invitation.round_index
         if index in self._ledger.sent_rounds:
             return f"round {index} was answered before, and the answer is not on disk any more."
-        return not_as_drawn(self._terms, self.site.name, invitation)
+        return not_as_drawn(self._terms, self.site.name, invitation) or self.site.keys.objection(invitation)
 
     def _compute(self, invitation: Invitation) -> tuple[RoundUpload | None, str | None]:
         index = invitation.round_index
@@ -165,7 +237,7 @@ class Agent:
             return None, self._decline(index, reason)
         try:
             upload, own, refusals = self.site.take_part(self.state, invitation)
-        except CryptoError as error:  # for instance an update outside the study's bound
+        except (CryptoError, TrainerFailed) as error:  # for instance an update outside the study's bound
             _log.warning(str(error), extra={"round": index, "site": self.site.name})
             return None, self._decline_for_good(index, _UNFIT)
         self._warn(index, refusals)
@@ -176,7 +248,7 @@ class Agent:
         for refusal in refusals:
             if refusal.site == self.site.name:
                 self._ledger.withheld(index, refusal.reason)
-        self._send(upload, again=False)
+        self._send(upload, self._in_sums())
         return upload, None
 
     def _pay(self, index: int) -> str | None:
@@ -190,15 +262,14 @@ class Agent:
         _, refusals = privacy.admit(index, [0])
         return refusals[0].reason if refusals else None
 
-    def _send(self, upload: RoundUpload, *, again: bool) -> None:
+    def _send(self, upload: RoundUpload, note: str) -> None:
         """Enter the upload in the ledger. If this returns, it may leave."""
-        note = "the same bytes again" if again else self._in_sums()
         self._ledger.sent(upload.round_index, "round upload", upload_parts(upload), self.epsilon, note)
 
     def _in_sums(self) -> str:
         """Under shared noise, the smaller number, and what it rests on."""
         shared, privacy = self._terms.shared, self.site.privacy
-        if shared is None or privacy is None:
+        if shared is None or privacy is None or isinstance(privacy, CountPrivacy):
             return ""
         spent, parties = privacy.epsilon_shared(0), shared.plan.parties
         return f"epsilon_shared {spent:.4g}, m = {parties.contributors}, t = {parties.colluders}"
@@ -217,6 +288,26 @@ class Agent:
         for refusal in refusals:
             _log.warning(refusal.reason, extra={"round": index, "site": refusal.site})
 
+    # committees
+
+    def _perform(self, duty: Duty) -> Deed | None:
+        """This site's part in opening the sum of the open round; nothing where it is halted, or not there yet."""
+        if self.halted is not None or duty.round_index != self.state.absorbed + 1:
+            return None
+        try:
+            return self.site.keys.perform(duty)
+        except FrameRejected as error:
+            self._ledger.refused_message(str(error))
+            return None
+
+    def _say(self, call: Call) -> Said | None:
+        """This site's part in fixing the nonces that committees are drawn from."""
+        try:
+            return None if self.halted is not None else self.site.keys.answer(call)
+        except FrameRejected as error:
+            self._ledger.refused_message(str(error))
+            return None
+
     # the end
 
     @property
@@ -226,7 +317,10 @@ class Agent:
     def _end(self, invitation: Invitation | None) -> None:
         """The study is over. A site that took part in no round has a model of its own from now on, too."""
         own = self._late_model(invitation) if self.state.untrained else self.state.own
-        self._keep(replace(self.state, own=own, over=True))
+        after = replace(self.state, own=own, over=True)
+        if self.state.untrained:
+            self._judge(after)
+        self._keep(after)
 
     def _late_model(self, invitation: Invitation | None) -> Mapping[str, Tensor]:
         """By one round against the models that peers left; without them, the global one. Nothing leaves, so nothing is
@@ -237,7 +331,11 @@ class Agent:
         if reason is not None:
             self._decline(index, reason)
             return self.site.late_start(self.state)
-        own, refusals = self.site.join_late(self.state, invitation)
+        try:
+            own, refusals = self.site.join_late(self.state, invitation)
+        except TrainerFailed as error:
+            _log.warning(str(error), extra={"round": index, "site": self.site.name})
+            return self.site.late_start(self.state)
         self._warn(index, refusals)
         self._ledger.received(invitation, "for a round of its own after the last one, of which nothing leaves")
         return own

@@ -7,6 +7,7 @@ policy that was tightened since is judged anew before anything starts.
 import base64
 import hashlib
 import json
+import secrets
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -15,11 +16,13 @@ from sapefl_crypto.keys.identity import SiteIdentity
 from sapefl_crypto.keys.signing import sign_document, verify_document
 from secure_sapefl.config import Settings
 from secure_sapefl.errors import BadInput, HomeRejected, StudyRejected
+from secure_sapefl.protocol.joint.consents import NONCE_BYTES
 from secure_sapefl.site.home import SiteHome
 from secure_sapefl.site.ledger.files import SiteLedger
 from secure_sapefl.site.ledger.lines import SiteEvent
 from secure_sapefl.site.review import review_declared, review_site
 from secure_sapefl.storage.files import make_private_folder, write_private
+from secure_sapefl.study.counting import CountingTerms, any_terms
 from secure_sapefl.study.file import StudyFile, read_study
 from secure_sapefl.study.terms import StudyTerms
 
@@ -34,31 +37,46 @@ class Consent(Settings):
     digest: str
     policy: str  # SHA-256 of policy.toml as it was
     at: str
+    code: str | None = None  # SHA-256 of the source that the study carries
+    nonce: str = ""  # 64 hexadecimal digits in a study with joint keys: committees are drawn from those of all sites
 
     @property
     def canonical(self) -> bytes:
-        return json.dumps(self.model_dump(), sort_keys=True, separators=(",", ":")).encode()
+        said = self.model_dump(exclude_defaults=True)  # consents of release 0.1.0 have neither
+        return json.dumps(said, sort_keys=True, separators=(",", ":")).encode()
 
 
 def approve(home: SiteHome, file: Path, identity: SiteIdentity) -> Consent:
     """Review the study in ``file`` and, where nothing conflicts, put the owner's consent on record."""
     study = read_study(file)
-    review_site(home, StudyTerms.from_file(study)).require_no_conflict()
+    review_site(home, any_terms(study)).require_no_conflict()
     consent = Consent(
         site=home.name,
         study=study.name,
         digest=study.digest,
         policy=hashlib.sha256(home.policy_path.read_bytes()).hexdigest(),
         at=datetime.now(UTC).isoformat(timespec="seconds"),
+        code=_code(study),
+        nonce=secrets.token_hex(NONCE_BYTES) if study.keys == "joint" else "",
     )
     signature = base64.b64encode(sign_document(identity, consent.canonical, kind=_KIND)).decode()
-    content = json.dumps({**consent.model_dump(), "signature": signature}, indent=2) + "\n"
+    content = json.dumps({**consent.model_dump(exclude_defaults=True), "signature": signature}, indent=2) + "\n"
     with SiteLedger(home.ledger_path, identity) as ledger:
-        ledger.append(SiteEvent(kind="approved", study=study.digest, note=study.name, checks={"fits the policy": True}))
+        ledger.append(
+            SiteEvent(kind="approved", study=study.digest, note=_note(study), checks={"fits the policy": True})
+        )
         make_private_folder(home.study_folder(study.digest))
         _keep_copy(home, study, file)
         write_private(home.consent_path(study.digest), content.encode())
     return consent
+
+
+def _code(study: StudyFile) -> str | None:
+    return None if study.code is None else study.code.digest
+
+
+def _note(study: StudyFile) -> str:
+    return study.name if study.code is None else f"{study.name}, with its code {study.code.digest}"
 
 
 def _keep_copy(home: SiteHome, study: StudyFile, file: Path) -> None:
@@ -76,7 +94,7 @@ def withdraw(home: SiteHome, study: StudyFile, identity: SiteIdentity) -> None:
         home.consent_path(study.digest).unlink()
 
 
-def require_approved(home: SiteHome, terms: StudyTerms) -> Consent:
+def require_approved(home: SiteHome, terms: StudyTerms | CountingTerms) -> Consent:
     """What must hold before a site starts a study: its owner consented to it, and it still fits policy and budgets.
 
     Of a private study by what the site declares: whether it starts must not depend on how many records it has.
@@ -102,6 +120,6 @@ def require_consent(home: SiteHome, study: StudyFile) -> Consent:
         verify_document(home.public, consent.canonical, signature, kind=_KIND)
     except (ValueError, KeyError, TypeError, AttributeError, BadInput, FrameRejected):
         raise HomeRejected(f"{path} was not signed by this site, or was altered. Approve the study again.") from None
-    if (consent.site, consent.digest) != (home.name, study.digest):
+    if (consent.site, consent.digest, consent.code) != (home.name, study.digest, _code(study)):
         raise HomeRejected(f"{path} is consent to another study, or of another site. Approve the study again.")
     return consent

@@ -29,10 +29,12 @@ from secure_sapefl.study.settings import StudyName
 
 if TYPE_CHECKING:
     from sapefl_crypto import CohortKey, Parameters
+    from sapefl_crypto.joint.tags import TagRoot
 
 _SITE: Final = "site.toml"
 _POLICY: Final = "policy.toml"
 _LEDGER: Final = "ledger.jsonl"
+ROTATION: Final = "rotation"  # files of a new key (ledger/rotation.py), until they have taken their places
 
 
 class About(Settings):
@@ -49,6 +51,16 @@ class _CohortStudy(Settings):
     study: StudyName
 
 
+def _finish_rotation(path: Path) -> None:
+    """Each file takes its place whole; whatever a crash left is done now."""
+    aside = path / ROTATION
+    if not aside.is_dir():
+        return
+    for file in sorted(aside.iterdir()):
+        file.replace(path / file.name)
+    aside.rmdir()
+
+
 class SiteHome:
     def __init__(self, path: Path) -> None:
         """A folder made by `create`."""
@@ -56,6 +68,7 @@ class SiteHome:
         if not (path / _SITE).is_file():
             raise HomeRejected(f"{path} is not a site's folder; make one with `secure-sapefl site init`.")
         require_private_folder(path)
+        _finish_rotation(path)
         self.about = About.read(read_toml(path / _SITE), str(path / _SITE))
 
     @classmethod
@@ -132,13 +145,7 @@ class SiteHome:
         """The key for a study, planned for exactly its ``params`` (`StudyTerms.params`)."""
         from sapefl_crypto import CohortKey
 
-        path = self._cohort_path(study.name)
-        if not path.exists():
-            raise HomeRejected(
-                f"Site {self.name!r} has no cohort key for {study.name!r}. Ask the custodian for a sealed copy and "
-                "take it in with `secure-sapefl site key`."
-            )
-        key = CohortKey.from_secret(read_key(path, Kind.COHORT_KEY, passphrase=passphrase).body.reveal())
+        key = CohortKey.from_secret(self._cohort_secret(study, passphrase))
         if key.params != params:
             raise HomeRejected(
                 f"The cohort key of {study.name!r} is planned for {key.params.max_clients} sites and values up to "
@@ -146,6 +153,27 @@ class SiteHome:
                 "Custodian and coordinator must agree: make one of them anew."
             )
         return key
+
+    def tag_root(self, study: StudyFile, passphrase: Secret | None = None) -> "TagRoot":
+        """All that the sites of a study with joint keys share."""
+        from sapefl_crypto.joint.tags import TagRoot
+
+        return TagRoot.from_secret(self._cohort_secret(study, passphrase))
+
+    def _cohort_secret(self, study: StudyFile, passphrase: Secret | None) -> bytes:
+        path = self._cohort_path(study.name)
+        if not path.exists():
+            raise HomeRejected(
+                f"Site {self.name!r} has no cohort key for {study.name!r}. Ask the custodian for a sealed copy and "
+                "take it in with `secure-sapefl site key`."
+            )
+        record = read_key(path, Kind.COHORT_KEY, passphrase=passphrase)
+        if record.about.get("keys", "shared") != study.keys:
+            raise HomeRejected(
+                f"The key at hand for {study.name!r} is for {record.about.get('keys', 'shared')} keys, the study has "
+                f"{study.keys} ones. Ask the custodian for `keys cohort --keys {study.keys}`."
+            )
+        return record.body.reveal()
 
     def _cohort_path(self, study: str) -> Path:
         return self.path / "cohort" / f"{study}.key"

@@ -12,7 +12,7 @@ from secure_sapefl.site.policy import Line, Policy, Verdict
 from secure_sapefl.site.shared_review import shared_lines
 from secure_sapefl.study.cost import cost_of, planned_replace_one
 from secure_sapefl.study.file import StudyFile
-from secure_sapefl.study.plain_words import Leaving, leaving
+from secure_sapefl.study.plain_words import Leaving, leaving, results_words
 from secure_sapefl.study.terms import StudyTerms
 
 _NEAR: Final = 2  # how far a declared number of records may be from the counted one
@@ -55,8 +55,9 @@ def _leaves(part: Leaving, policy: Policy) -> Line:
 
 def _test_results(terms: StudyTerms, policy: Policy) -> Line:
     stay, may = terms.file.metrics == "none", policy.metrics_may_leave
-    says = "stay at the site" if stay else "are reported to the server"
-    return Line.judged("test results", says, stay or may, f"metrics_may_leave = {_toml(may)}")
+    says = results_words(terms.file)
+    allowed = f'"{may}"' if isinstance(may, str) else _toml(may)
+    return Line.judged("test results", says, stay or may is not False, f"metrics_may_leave = {allowed}")
 
 
 def _cohort(terms: StudyTerms, policy: Policy) -> Iterator[Line]:
@@ -114,7 +115,7 @@ def _privacy(terms: StudyTerms, policy: Policy, rows: int, events: Sequence[Even
         return
     large_enough = terms.shared is not None or rows >= terms.file.batch_size
     if terms.shared is not None:
-        yield from shared_lines(terms.shared.plan, policy)
+        yield from shared_lines(terms.shared.plan, policy, terms.file.keys)
     else:
         yield _epsilon(terms, policy, rows, study.epsilon, large_enough)
     yield Line(topic="neighbours", says=adjacency(terms.file.dp_unit), verdict="note")
@@ -140,7 +141,7 @@ def _privacy(terms: StudyTerms, policy: Policy, rows: int, events: Sequence[Even
     )
     if large_enough:
         yield _lifetime(terms, policy, rows, events)
-    if terms.file.data.learns_from_rows:
+    if terms.file.scaled_by == "site":
         says = "columns are scaled by this site's own means and deviations, which the privacy budget does not cover"
         yield Line(topic="preparation", says=says, verdict="note")
 

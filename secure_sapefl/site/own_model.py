@@ -1,36 +1,17 @@
 """A site alone with its records: the model it uses, which needs neither a key nor the server."""
 
-from typing import Final
-
-import torch
 from torch import Tensor
 
 from secure_sapefl.algorithms.group import Peers
-from secure_sapefl.data.federation import ClientData, Federation
 from secure_sapefl.engine.export import OwnModel
-from secure_sapefl.engine.sites import Sites
 from secure_sapefl.errors import HomeRejected
-from secure_sapefl.models.base import loaded
+from secure_sapefl.site.counting.kept import agreed_at
 from secure_sapefl.site.data import load_rows
 from secure_sapefl.site.home import SiteHome
 from secure_sapefl.site.state import SiteState
-from secure_sapefl.stopwatch import Stopwatch
+from secure_sapefl.site.trainer.starting import training_at
+from secure_sapefl.site.trainer.training import Asked, Training
 from secure_sapefl.study.terms import StudyTerms
-
-CPU: Final = torch.device("cpu")
-
-
-def own_sites(terms: StudyTerms, rows: ClientData, device: torch.device = CPU) -> Sites:
-    """A group of one, with the random streams of its place on the roster; its rows live on ``device``."""
-    alone = Federation(
-        dataset=terms.file.name,
-        shape=terms.file.data.shape,
-        class_names=terms.file.data.classes,
-        clients=(rows,),
-        source="the site's own records",
-        partition="natural",
-    )
-    return Sites(terms.blueprint, alone, device, numbers=(terms.file.index(rows.name),))
 
 
 def trained_state(home: SiteHome, terms: StudyTerms) -> SiteState:
@@ -45,25 +26,33 @@ def trained_state(home: SiteHome, terms: StudyTerms) -> SiteState:
     return state
 
 
-def personal_model(terms: StudyTerms, sites: Sites, state: SiteState) -> Tensor:
+def personal_model(training: Training, state: SiteState) -> Tensor:
     """The model the site uses, [P], as of the last round it absorbed."""
-    sites.state = dict(state.own)
-    nobody = Peers.nobody(1, sites.theta_initial)
-    group = sites.group([0], state.theta_global, max(state.absorbed, 0), nobody, Stopwatch())
-    models: Tensor = terms.blueprint.algorithm.personal_models(group, terms.blueprint.options)
-    return models[0]
+    nobody, index = Peers.nobody(1, training.theta_initial), max(state.absorbed, 0)
+    return training.personal_model(
+        Asked(round_index=index, theta_global=state.theta_global, own=state.own, peers=nobody)
+    )
+
+
+def common_model(terms: StudyTerms, state: SiteState) -> Tensor | None:
+    """The model all sites have in common, [P]; None for a method that has none."""
+    if terms.blueprint.study.relay_only:
+        return None
+    return state.theta_global[: terms.blueprint.model.parameters]
 
 
 def exported_model(home: SiteHome, terms: StudyTerms) -> OwnModel:
     """The model `site predict` uses, for its owner to use elsewhere; the server has no part in it."""
     state = trained_state(home, terms)
-    rows = load_rows(home.data_path, terms.file, home.name).prepared(home.name)
-    theta = personal_model(terms, own_sites(terms, rows), state)
+    rows = load_rows(home.data_path, terms.file, home.name, agreed_at(home, terms.file)).prepared(home.name)
+    with training_at(home, terms, rows) as training:
+        module = training.module(personal_model(training, state))
     return OwnModel(
-        module=loaded(terms.blueprint.model, theta[: terms.blueprint.model.parameters]).eval(),
+        module=module,
         site=home.name,
         shape=terms.file.data.shape,
-        classes=terms.file.data.classes,
+        classes=terms.file.data.label_names,
         recipe=rows.recipe,
+        labels=terms.file.data.label_is,
         about={"method": terms.file.method, "study": terms.file.name, "rounds": state.absorbed + 1},
     )

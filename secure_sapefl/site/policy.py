@@ -69,11 +69,29 @@ max_rejected_sums = 8
 # Methods this site takes part in; `secure-sapefl methods` explains them.
 methods = ["sapefl", "fedavg", "fedavg-ft", "fedprox", "ditto", "lcfed"]
 
-# May this site's accuracy on its own test records be reported to the server?
+# May this site's results on its own test records leave? false: they stay. "sum": only inside an encrypted sum over at
+# least four sites and min_cohort, once, after the last round; the coordinator is told mean and spread, nobody's own.
 metrics_may_leave = false
+
+# After every round this site judges its model on test records it holds back; only this site sees the result. Name
+# columns of its table to judge each group apart: "sex" is a group for each level, "age < 65" one on either side.
+judge_by = []
+# May this site tell the coordinator the Table 1 of a study of kind statistics, as it opened it, small cells left out?
+tables_may_leave = false
 
 # May the other sites of a study read this site's personal model? SAPE-FL needs it.
 peers_may_receive_model = true
+
+# A study may bring the source code of its model. "never": this site takes no part in such a study. "reviewed": it may,
+# once its owner has read the code (`site review` prints it) and approved it. Such code trains in a process of its own,
+# without keys, files or network. It sees records, and could hide some in what it sends: approve what you understand.
+code = "never"
+
+# The process of such code needs Landlock and seccomp of Linux, or it is not run. May it run without them?
+code_unconfined = false
+
+# A user of this machine that such code runs as, where the site is started by root.
+# code_user = "sapefl-trainer"
 """
 
 
@@ -91,10 +109,15 @@ class Policy(Settings):
     min_peers: int = Field(2, ge=1)
     max_rejected_sums: int = Field(8, ge=1)
     methods: tuple[str, ...]
-    metrics_may_leave: bool
+    metrics_may_leave: bool | Literal["sum"]
     peers_may_receive_model: bool
+    judge_by: tuple[str, ...] = ()
+    tables_may_leave: bool = False
     max_epsilon_shared: float | None = Field(None, gt=0)
     min_honest_sites: int | None = Field(None, ge=1)
+    code: Literal["never", "reviewed"] = "never"
+    code_unconfined: bool = False
+    code_user: str | None = None
 
     @property
     def least_honest(self) -> int | None:

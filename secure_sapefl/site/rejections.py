@@ -1,9 +1,9 @@
 """What a site does about sums that it will not use: says so, lets the author be searched for, and at some point halts.
 
-Against its own rules: the step is skipped. Wrong tags: reported as well, for one hostile site can do that to all the
-others, and the coordinator can find it by leaving sites out; but only so often, because every verdict on a forged sum
-tells a forger one bit. Anything else that is not what the server claims is the server's own doing: the site halts.
-Halted, it uses no sum, judges none and sends nothing until its owner says otherwise.
+Against its own rules: the step is skipped. Wrong tags, or shares that open nothing: reported as well, for one hostile
+site can do that to all the others, and the coordinator can find it by leaving sites out; but only so often, because
+every verdict on a forged sum tells a forger one bit. Anything else that is not what the server claims is the server's
+own doing: the site halts. Halted, it uses no sum, judges none and sends nothing until its owner says otherwise.
 """
 
 from contextlib import suppress
@@ -12,6 +12,7 @@ from typing import Final
 
 from sapefl_crypto import Aggregate
 from sapefl_crypto.errors import AggregateRejected, FrameRejected
+from sapefl_crypto.joint.openable import OpenableSum
 from sapefl_crypto.keys.identity import SiteIdentity
 from secure_sapefl.plain_text import sentence
 from secure_sapefl.protocol.messages import RoundOutcome, SiteId
@@ -22,7 +23,7 @@ from secure_sapefl.transport.reports import digest_of, read_report, write_report
 
 _LEFT_OUT: Final = "left out"
 _OWN_RULES: Final = ("minimum cohort", "effective cohort", "maximum share", "weight ratio", _LEFT_OUT)
-_TAGS: Final = "tags"
+_SPOILT: Final = ("tags", "shares")  # what one hostile site can do to a sum
 _MOST_REPORTED: Final = 32  # sums in one message; the coordinator has heard of the earlier ones
 
 
@@ -66,10 +67,10 @@ class Rejections:
                 round_index=outcome.round_index,
                 digest=digest_of(outcome.aggregate or b""),
                 senders=_senders(outcome),
-                verdict="wrong" if error.check == _TAGS else "unjudged",
+                verdict="wrong" if error.check in _SPOILT else "unjudged",
             )
         )
-        if not own_rule and (error.check != _TAGS or self._judged.unforgiven >= self._most):
+        if not own_rule and (error.check not in _SPOILT or self._judged.unforgiven >= self._most):
             write_private(self._halted_path, self.last.encode())
 
     @property
@@ -87,4 +88,7 @@ def _senders(outcome: RoundOutcome) -> tuple[SiteId, ...]:
     """By the claim itself, which is what was checked."""
     with suppress(AggregateRejected):
         return tuple(part.sender for part in Aggregate.from_bytes(outcome.aggregate or b"").claim)
+    with suppress(AggregateRejected):
+        opened = OpenableSum.from_bytes(outcome.aggregate or b"")
+        return tuple(part.sender for part in opened.aggregate.claimed.claim)
     return ()

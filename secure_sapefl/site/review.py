@@ -5,11 +5,15 @@ from typing import Any
 
 from secure_sapefl.errors import PolicyConflict
 from secure_sapefl.privacy.ledger_file import FileStore
-from secure_sapefl.site.data import load_site
+from secure_sapefl.site.counting.review import judge_preparation, judge_table
+from secure_sapefl.site.data import counts_of_all, load_rows
 from secure_sapefl.site.home import SiteHome
 from secure_sapefl.site.judgement import judge, judge_count
 from secure_sapefl.site.policy import Line
 from secure_sapefl.site.spending import require_on_record
+from secure_sapefl.site.trainer.code_review import code_lines
+from secure_sapefl.study.code import CarriedCode
+from secure_sapefl.study.counting import CountingTerms
 from secure_sapefl.study.terms import StudyTerms
 
 
@@ -19,6 +23,7 @@ class Review:
     digest: str
     site: str
     lines: tuple[Line, ...]
+    code: CarriedCode | None = None
 
     @property
     def conflicts(self) -> tuple[Line, ...]:
@@ -35,34 +40,43 @@ class Review:
 
     def to_json(self) -> dict[str, Any]:
         lines = [{"topic": x.topic, "says": x.says, "verdict": x.verdict, "policy": x.policy} for x in self.lines]
-        return {"study": self.study, "digest": self.digest, "site": self.site, "lines": lines}
+        code = {} if self.code is None else {"code": {"digest": self.code.digest, "source": self.code.source}}
+        return {"study": self.study, "digest": self.digest, "site": self.site, "lines": lines, **code}
 
 
-def review_site(home: SiteHome, terms: StudyTerms) -> Review:
+def review_site(home: SiteHome, terms: StudyTerms | CountingTerms) -> Review:
     """For the owner, before consent: with the site's own data, which must fit the study's schema. In a private study
     this is the only time that records are counted, and nothing but this screen learns how many there are."""
-    counted = len(load_site(home.data_path, terms.file, home.name).train)
+    if isinstance(terms, CountingTerms):
+        counts_of_all(home.data_path, terms)  # the file must fit the schema
+        return review_declared(home, terms)
+    counted = len(load_rows(home.data_path, terms.file, home.name).train)
     if terms.file.privacy is None:
         return _review(home, terms, counted)
     review = review_declared(home, terms)
     return replace(review, lines=(*review.lines, judge_count(terms.file, home.name, counted)))
 
 
-def review_declared(home: SiteHome, terms: StudyTerms) -> Review:
+def review_declared(home: SiteHome, terms: StudyTerms | CountingTerms) -> Review:
     """A private study by what the site declares, whatever its file holds."""
     return _review(home, terms, terms.file.declared(home.name))
 
 
-def _review(home: SiteHome, terms: StudyTerms, rows: int) -> Review:
+def _review(home: SiteHome, terms: StudyTerms | CountingTerms, rows: int) -> Review:
     with FileStore(home.privacy_path) as store:
         events = store.load()
     require_on_record(home, events)
     who = (_roster(home, terms), _coordinator(terms), _cohort_key(home, terms))
-    lines = (*who, *judge(terms, home.policy(), rows, events))
-    return Review(study=terms.file.name, digest=terms.file.digest, site=home.name, lines=lines)
+    policy, code = home.policy(), terms.file.code
+    if isinstance(terms, CountingTerms):
+        lines = (*who, *judge_table(terms, policy, rows, events))
+    else:
+        carried = () if code is None else code_lines(code, policy, (home.path, home.data_path))
+        lines = (*who, *judge(terms, policy, rows, events), *judge_preparation(terms.file), *carried)
+    return Review(study=terms.file.name, digest=terms.file.digest, site=home.name, lines=lines, code=code)
 
 
-def _roster(home: SiteHome, terms: StudyTerms) -> Line:
+def _roster(home: SiteHome, terms: StudyTerms | CountingTerms) -> Line:
     mine = terms.file.keys_by_name.get(home.name)
     return Line.judged(
         "roster",
@@ -72,13 +86,14 @@ def _roster(home: SiteHome, terms: StudyTerms) -> Line:
     )
 
 
-def _coordinator(terms: StudyTerms) -> Line:
+def _coordinator(terms: StudyTerms | CountingTerms) -> Line:
     keys = terms.file.coordinator_keys
     says = f"signed by {keys.name}, key {keys.fingerprint}: compare it with the coordinator's, by telephone"
     return Line(topic="coordinator", says=says, verdict="note")
 
 
-def _cohort_key(home: SiteHome, terms: StudyTerms) -> Line:
+def _cohort_key(home: SiteHome, terms: StudyTerms | CountingTerms) -> Line:
     found = home.cohort_fingerprint(terms.file)
     says = f"at hand, fingerprint {found}" if found else "not here yet; take it in with `site key` before you start"
-    return Line(topic="cohort key", says=says, verdict="note")
+    topic = "cohort key" if terms.file.keys == "shared" else "root of the tags"
+    return Line(topic=topic, says=says, verdict="note")

@@ -20,8 +20,8 @@ def set_up(
     policy: Path | None,
     passphrase: Secret | None,
 ) -> tuple[SiteHome, KeyRecord]:
-    if not data.is_file():
-        raise BadInput(f"There is no file {data}; name the site's records.")
+    if not data.exists():
+        raise BadInput(f"There is no file {data}; name the site's records, or a folder of images.")
     owner = identity_from(read_key(identity, Kind.SITE_IDENTITY, passphrase=passphrase))
     require_fingerprint(open_copy(read_key(sealed, Kind.SEALED_COHORT_COPY), owner), fingerprint.strip().lower())
     made = SiteHome.create(home, owner, data, _policy_text(policy), passphrase)

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
+from secure_sapefl.config import KeyChoice
 from secure_sapefl.site.policy import Line, Policy
 from secure_sapefl.study.shared_words import both_numbers
 
@@ -12,13 +13,17 @@ if TYPE_CHECKING:
 _NOT_ACCEPTED: Final = "max_epsilon_shared and min_honest_sites are not both set: shared noise is refused"
 _ALONE: Final = (
     "Whoever opens this site's update by itself finds it behind this site's share of the noise alone, for which "
-    "epsilon_max stands. With a cohort key that all sites hold, the server and one site together can do that"
+    "epsilon_max stands. "
 )
+_WHO: Final[dict[KeyChoice, str]] = {
+    "shared": "With a cohort key that all sites hold, the server and one site together can do that",
+    "joint": "With joint keys that takes the server and two thirds of a committee, while the round lasts",
+}
 
 
-def shared_lines(plan: "SharedPlan", policy: Policy) -> Iterator[Line]:
+def shared_lines(plan: "SharedPlan", policy: Policy, keys: KeyChoice = "shared") -> Iterator[Line]:
     yield Line.judged("epsilon of this study", both_numbers(plan), _accepted(plan, policy), _limits(policy))
-    yield Line(topic="shared noise", says=_ALONE, verdict="note")
+    yield Line(topic="shared noise", says=_ALONE + _WHO[keys], verdict="note")
 
 
 def _accepted(plan: "SharedPlan", policy: Policy) -> bool:

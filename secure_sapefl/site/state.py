@@ -13,7 +13,10 @@ from torch import Tensor
 
 from secure_sapefl.data.arrays import Arrays, read_npz
 from secure_sapefl.errors import BadInput, HomeRejected
+from secure_sapefl.protocol.messages import RoundUpload
 from secure_sapefl.storage.files import write_private
+from secure_sapefl.storage.parts import from_bytes, to_bytes
+from secure_sapefl.transport.heads import upload_of, upload_parts
 
 _ABOUT: Final = "about"
 _GLOBAL: Final = "theta_global"
@@ -75,3 +78,37 @@ def _read(arrays: Arrays) -> SiteState:
         own=own,
         over=bool(about["over"]),
     )
+
+
+def judged_path(folder: Path) -> Path:
+    """Where a site's folder of a study keeps how good its models were."""
+    return folder / "judged.jsonl"
+
+
+@dataclass(frozen=True, slots=True)
+class StateFiles:
+    """Where a site keeps, between rounds of a study, its state and its last upload as it left."""
+
+    folder: Path
+    site: str
+
+    @property
+    def state_path(self) -> Path:
+        return self.folder / "state.npz"
+
+    @property
+    def judged_path(self) -> Path:
+        return judged_path(self.folder)
+
+    @property
+    def _upload_path(self) -> Path:
+        return self.folder / "upload"
+
+    def keep_upload(self, upload: RoundUpload) -> None:
+        write_private(self._upload_path, to_bytes(upload_parts(upload)))
+
+    def upload(self) -> RoundUpload | None:
+        """The last upload that left, or was about to."""
+        if not self._upload_path.exists():
+            return None
+        return upload_of(from_bytes(self._upload_path.read_bytes()), self.site)

@@ -11,7 +11,7 @@ import hashlib
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, Final, Literal, Self
+from typing import Annotated, Any, Final, Self
 
 import tomli_w
 from pydantic import Field, field_validator, model_validator
@@ -21,24 +21,36 @@ from sapefl_crypto.errors import FrameRejected
 from sapefl_crypto.keys.identity import SiteIdentity, SitePublicKeys
 from sapefl_crypto.keys.signing import sign_document, verify_document
 from secure_sapefl import __version__
-from secure_sapefl.config import Config, Plan, PublicFacts, read_toml
-from secure_sapefl.data.tables.schema import Schema, read_schema
+from secure_sapefl.config import Config, Plan, PreparationName, PublicFacts, read_toml
+from secure_sapefl.data.tables.schema import Measured, Schema, TableSchema, read_schema
 from secure_sapefl.errors import BadInput, StudyRejected
+from secure_sapefl.labels import LabelKind
 from secure_sapefl.protocol.messages import SiteId
-from secure_sapefl.protocol.study import cohort_size
+from secure_sapefl.protocol.results import SMALLEST_SUM
+from secure_sapefl.protocol.study import cohort_size, fewest_contributors
+from secure_sapefl.study.code import CarriedCode, objection
 from secure_sapefl.study.roster import SMALLEST_ROSTER, PublicKey, read_keys, require_distinct, require_free_names
 from secure_sapefl.study.settings import PrivacyTerms, StudySettings
 
 _KIND: Final = "study"
+_TASKS: Final[Mapping[LabelKind, str]] = {
+    "class": "classification",
+    "yes-no": "multilabel",
+    "number": "regression",
+}
 _SINCE_0_1: Final[Mapping[str, object]] = {
     "scores": "open",
     "keys": "shared",
     "colluders": 1,
     "records": {},
+    "server_momentum": 0.0,
+    "persons": {},
     "dp_noise": "local",
     "dp_unit": "record",
     "dp_colluders": 1,
     "dp_optimizer": "momentum",
+    "kind": "training",
+    "smallest_cell": 5,
 }
 """What later releases added, at the value that 0.1 had without saying so: its studies keep their digest."""
 
@@ -49,8 +61,8 @@ class StudyFile(StudySettings):
     package: str = Field(__version__, max_length=64, pattern=r"^[0-9A-Za-z.+_-]+$")
     coordinator: PublicKey
     roster: Annotated[tuple[PublicKey, ...], Field(min_length=SMALLEST_ROSTER)]
-    metrics: Literal["none"] = "none"  # no message of this release carries a test result
     data: Schema = Field(discriminator="kind")
+    code: CarriedCode | None = None
 
     @field_validator("data", mode="before")
     @classmethod
@@ -71,12 +83,68 @@ class StudyFile(StudySettings):
                 f"min_cohort = {self.min_cohort}, but only {self.cohort_size} sites are invited to a round: "
                 "no round could ever count. Lower it, or raise participation."
             )
+        wrong = objection(self.model, self.code, budget=self.privacy is not None)
+        if wrong is not None:
+            raise StudyRejected(f"Carried code: {wrong}.")
         self._require_sound_records()
+        self._require_results_that_hide()
+        self._require_sound_sums()
+        self._require_sound_labels()
+        self._require_possible_preparation()
+        if self.kind == "statistics" and (self.rounds, self.participation) != (1, 1.0):
+            raise StudyRejected("A study of kind statistics has one round, and every site in it.")
         return self
+
+    def _require_sound_labels(self) -> None:
+        labels = self.data.label_is
+        if self.task not in (None, _TASKS[labels.kind]):
+            raise StudyRejected(f"task = {self.task!r}, and the labels of the schema are for {_TASKS[labels.kind]}.")
+        if labels.kind == "number" and labels.scale is None:
+            raise StudyRejected(
+                f"{', '.join(self.data.label_names)}: sites put a number on one scale without looking at records. Give "
+                "one label, and low and high of its target."
+            )
+
+    def _require_possible_preparation(self) -> None:
+        """A common preparation and a Table 1 are counted on public ranges and levels."""
+        counts = self.kind == "statistics" or self.preparation == "common"
+        if not counts and self.preparation != "public":
+            return
+        what = "A Table 1" if self.kind == "statistics" else f"preparation = {self.preparation!r}"
+        if not isinstance(self.data, TableSchema):
+            raise StudyRejected(f"{what} is for tables; these are images, which a fixed formula prepares.")
+        bare = next((one.name for one in self.data.features if isinstance(one, Measured) and one.range is None), None)
+        if bare is not None:
+            raise StudyRejected(f"{what} needs the range of every column; {bare!r} has none. Give it low and high.")
+        if counts and self.privacy is not None and self.dp_noise == "shared":
+            raise StudyRejected(f"{what} is paid for with noise of each site's own; with shared noise it cannot be.")
+
+    @property
+    def scaled_by(self) -> PreparationName | None:
+        """Where fill and scale of a table come from, said by the study or else by its schema; None for images."""
+        if not isinstance(self.data, TableSchema):
+            return None
+        return self.preparation or ("site" if self.data.scaling == "site" else "public")
+
+    def _require_sound_sums(self) -> None:
+        """Under shared noise: sums that can be opened, and units that the data knows."""
+        least = self.dp_contributors or fewest_contributors(self.cohort_size)
+        if self.dp_noise == "shared" and self.min_cohort < least:
+            raise StudyRejected(
+                f"min_cohort = {self.min_cohort}, and shared noise is planned for {least} contributors "
+                "(dp_contributors): rounds of fewer would be paid for and never opened. Raise min_cohort."
+            )
+        if self.dp_unit == "person" and getattr(self.data, "person", None) is None:
+            raise StudyRejected(
+                "dp_unit = person needs a schema that says whose a record is (person = ...); name that column, or "
+                "choose record or site."
+            )
 
     def _require_sound_records(self) -> None:
         if self.records and self.privacy is None:
             raise StudyRejected("records are declared in studies with a privacy budget; give one, or leave them out.")
+        for site in self.persons:
+            self.index(site)
         for site, count in self.records.items():
             self.index(site)
             if count > self.largest_site:
@@ -85,9 +153,34 @@ class StudyFile(StudySettings):
                     "raise it, for it bounds what any site weighs."
                 )
 
+    def _require_results_that_hide(self) -> None:
+        if self.metrics == "none":
+            return
+        if self.data.label_is.kind != "class":
+            raise StudyRejected("Test results are summed on a grid from 0 to 1, of classifications; leave out metrics.")
+        if self.privacy is not None:
+            raise StudyRejected("Test results of a private study stay at the sites; leave out metrics.")
+        if self.keys == "joint":
+            raise StudyRejected("Test results are summed under the cohort key; with joint keys, leave out metrics.")
+        if len(self.roster) < SMALLEST_SUM:
+            raise StudyRejected(
+                f"Test results are summed over at least {SMALLEST_SUM} sites: sums over fewer show each the others'; "
+                f"this study has {len(self.roster)}. Leave out metrics."
+            )
+
     def declared(self, site: SiteId) -> int:
         """A site's number of training records, n, as a private study has it: public, and never counted."""
         return self.records.get(site, self.largest_site)
+
+    def declared_units(self, site: SiteId) -> int:
+        """How many of what the budget protects one of a site declares: records, persons, or itself."""
+        match self.dp_unit:
+            case "record":
+                return self.declared(site)
+            case "person":
+                return self.persons.get(site, self.declared(site))
+            case "site":
+                return 1
 
     @property
     def coordinator_keys(self) -> SitePublicKeys:
@@ -134,7 +227,9 @@ class StudyFile(StudySettings):
 
     @property
     def _public(self) -> PublicFacts:
-        return PublicFacts(rows={site: self.declared(site) for site in self.sites}, classes=self.data.classes)
+        persons = {site: self.declared_units(site) for site in self.sites} if self.dp_unit == "person" else {}
+        rows = {site: self.declared(site) for site in self.sites}
+        return PublicFacts(rows=rows, persons=persons, classes=self.data.label_names)
 
     def config(self, dataset: str = "study") -> Config:
         """The same study for the simulator, which is given the sites' rows as a federation (`site_data.federation`)."""

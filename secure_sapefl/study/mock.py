@@ -8,7 +8,7 @@ import csv
 import io
 from datetime import timedelta
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,11 +26,13 @@ from secure_sapefl.data.tables.schema import (
     TableSchema,
 )
 from secure_sapefl.errors import OutputFailed
+from secure_sapefl.labels import Scale
 from secure_sapefl.protocol.messages import SiteId
 
 _MISSING_SHARE: Final = 0.1
 _MOCK_DAYS: Final = 3650  # dates without a range lie within ten years
 _MOCK_VISITS: Final = 2  # records of a person, where the schema knows persons
+_REACH: Final = 1.7  # of numbers on a model's scale; within a public range
 _RULE, _ROWS = 0, 1  # two independent streams of a seed
 
 
@@ -51,12 +53,12 @@ def mock_file(schema: Schema, rows: int, seed: int, place: int) -> bytes:
     """The file of the site at this ``place`` of the roster."""
     rng = np.random.default_rng((seed, _ROWS, place))
     records = _images(schema, rows, rng) if isinstance(schema, ImageSchema) else _table(schema, rows, rng)
-    classes = _classes(schema, records, np.random.default_rng((seed, _RULE)), rng)
+    labels = _labels(schema, records, np.random.default_rng((seed, _RULE)), rng)
     if isinstance(schema, ImageSchema):
         buffer = io.BytesIO()
-        np.savez_compressed(buffer, X=records, y=classes, class_names=np.array(schema.classes))
+        np.savez_compressed(buffer, X=records, y=labels, class_names=np.array(schema.classes))
         return buffer.getvalue()
-    return _csv(schema, records, classes)
+    return _csv(schema, records, _label_cells(schema, labels))
 
 
 def _table(schema: TableSchema, rows: int, rng: np.random.Generator) -> NDArray[np.float64]:
@@ -82,24 +84,39 @@ def _images(schema: ImageSchema, rows: int, rng: np.random.Generator) -> NDArray
     return rng.integers(256, size=(rows, schema.height, schema.width, schema.channels), dtype=np.uint8)
 
 
-def _classes(
+def _labels(
     schema: Schema, records: NDArray[np.generic], rule: np.random.Generator, rng: np.random.Generator
-) -> NDArray[np.int64]:
+) -> NDArray[Any]:
+    """Classes; or yes and no, or numbers within their range, a column a label."""
     inputs = preparation(schema)(records, records)[0].reshape(len(records), -1)
-    weights = rule.normal(size=(inputs.shape[1], len(schema.classes)))
+    weights = rule.normal(size=(inputs.shape[1], len(schema.label_names)))
     scores = inputs @ weights
     noise = rng.gumbel(size=scores.shape) * scores.std() / 4
-    return np.asarray((scores + noise).argmax(1), dtype=np.int64)
+    if schema.label_is.kind == "class":
+        return np.asarray((scores + noise).argmax(1), dtype=np.int64)
+    centred = (scores + noise - scores.mean(0)) / scores.std(0).clip(min=1e-9)
+    if schema.label_is.kind == "yes-no":
+        return np.asarray(centred > 0)
+    scale = schema.label_is.scale or Scale((0.0,), (1.0,))
+    return scale.to_units(centred.clip(-_REACH, _REACH))
 
 
-def _csv(schema: TableSchema, records: NDArray[np.generic], classes: NDArray[np.int64]) -> bytes:
+def _label_cells(schema: TableSchema, labels: NDArray[Any]) -> list[list[str]]:
+    if schema.classes:
+        return [[schema.classes[k]] for k in labels]
+    if schema.label_is.kind == "yes-no":
+        return [["yes" if one else "no" for one in row] for row in labels]
+    return [[f"{one:.6g}" for one in row] for row in labels]
+
+
+def _csv(schema: TableSchema, records: NDArray[np.generic], labels: list[list[str]]) -> bytes:
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     person = [] if schema.person is None else [schema.person]
-    writer.writerow([*schema.names, schema.label, *person])
-    for number, (record, k) in enumerate(zip(records.tolist(), classes, strict=True)):
+    writer.writerow([*schema.names, *schema.label_columns, *person])
+    for number, (record, label) in enumerate(zip(records.tolist(), labels, strict=True)):
         cells = [_cell(feature, value) for feature, value in zip(schema.features, record, strict=True)]
-        writer.writerow([*cells, schema.classes[k], *(str(number // _MOCK_VISITS) for _ in person)])
+        writer.writerow([*cells, *label, *(str(number // _MOCK_VISITS) for _ in person)])
     return text.getvalue().encode()
 
 

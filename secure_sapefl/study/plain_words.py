@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from secure_sapefl.protocol.disclosure import Disclosure, Exposure, Item
+from secure_sapefl.protocol.results import RESULTS, least_senders
+from secure_sapefl.study.file import StudyFile
 from secure_sapefl.study.terms import StudyTerms
 
 _SUM: Final = "the sum of some records' gradients at the common model"
@@ -53,6 +55,18 @@ def exposure(terms: StudyTerms) -> Exposure:
     )
 
 
+def results_words(file: StudyFile) -> str:
+    """What becomes of a site's results on its own test records."""
+    if file.metrics == "none":
+        private = "; in a private study they would need noise of their own" if file.privacy is not None else ""
+        return f"stay at the site{private}"
+    least = least_senders(file.min_cohort)
+    return (
+        f"leave once, after the last round, encrypted, as a part of a sum over at least {least} sites: "
+        f"{', '.join(RESULTS)}. Sites open the sum and tell the server, which shows mean and spread"
+    )
+
+
 def leaving(terms: StudyTerms) -> tuple[Leaving, ...]:
     """Everything that leaves a site in a round it takes part in."""
     return tuple(_leaving(one, terms) for one in exposure(terms).disclosures() if one.item in _FIELDS)
@@ -79,7 +93,8 @@ def _what(item: Item, terms: StudyTerms) -> tuple[str, int]:
         count = blueprint.study.parameters
         what = "what training changed in the common model" if terms.shared is None else _SUM
         words = f"{what}: {count:,} numbers, encrypted"
-        return f"{words} (CKKS, {params.security_bits} bits)", params.chunks(count) * params.fresh_chunk_bytes
+        key = "" if file.keys == "shared" else " under a key of this site and round"
+        return f"{words}{key} (CKKS, {params.security_bits} bits)", params.chunks(count) * params.fresh_chunk_bytes
     if item == "personal model":
         count = blueprint.model.parameters
         return f"the model fitted to this site's records: {count:,} numbers, sealed (AES-256)", _SEALED_BYTES * count

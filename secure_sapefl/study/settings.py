@@ -48,6 +48,10 @@ class PrivacyTerms(Settings):
 class StudySettings(Plan):
     """A study but for its keys and its data."""
 
+    kind: Literal["training", "statistics"] = setting(
+        "Federation", "training", "training, or statistics: a Table 1 over all sites and nothing else."
+    )
+    smallest_cell: int = setting("Data", 5, "Counts below this are left out of a Table 1.", ge=1)
     name: StudyName = setting("Federation", ..., "The study's name; the cohort key must bear it too.")
     purpose: str = setting("Federation", "", "What it is for, in one line for data officers.", max_length=2000)
     participation: float = setting("Federation", 1.0, "Share of the sites in a round, r.", gt=0, le=1)
@@ -55,7 +59,13 @@ class StudySettings(Plan):
     records: dict[str, Annotated[int, Field(ge=1)]] = setting(
         "Data", {}, "SITE=N: training records that a site of a private study declares; else --largest-site."
     )
+    persons: dict[str, Annotated[int, Field(ge=1)]] = setting(
+        "Data", {}, "SITE=N: persons behind a site's training records, for --dp-unit person; else as many as records."
+    )
     min_cohort: int = setting("Federation", SMALLEST_ROSTER, "Fewest answers that make a round count.", ge=1)
+    metrics: Literal["none", "sum"] = setting(
+        "Federation", "none", "Test results that leave: none, or one encrypted sum over sites after the last round."
+    )
     round_deadline: float = setting("Running", 600.0, "Seconds until a round closes.", gt=0)
     protection: CkksPlan
     privacy: PrivacyTerms | None = None
@@ -64,8 +74,26 @@ class StudySettings(Plan):
     @classmethod
     def _ours(cls, name: str) -> str:
         if names_own_code(name):
-            raise ValueError("a deployed study names one of our models; code of your own runs in simulations")
+            raise ValueError(
+                "a study holds the code itself, not its place; make it with `study new --model FILE.py:FUNCTION`"
+            )
         return name
+
+    @field_validator("task")
+    @classmethod
+    def _our_task(cls, name: str | None) -> str | None:
+        if name not in (None, "classification", "multilabel", "regression"):
+            raise ValueError(
+                "a deployed study names classification, multilabel or regression; own tasks run in simulations"
+            )
+        return name
+
+    @field_validator("class_weights")
+    @classmethod
+    def _given_weights(cls, weights: str | None) -> str | None:
+        if weights == "balanced":
+            raise ValueError("no party of a deployed study counts all sites' classes; give the weights: 1,3.5")
+        return weights
 
     @field_validator("purpose")
     @classmethod

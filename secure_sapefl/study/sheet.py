@@ -2,8 +2,11 @@
 
 from typing import Any
 
+from secure_sapefl.data.tables.schema import Schema
 from secure_sapefl.privacy.adjacency import adjacency
 from secure_sapefl.protocol.disclosure import keys_words, stays
+from secure_sapefl.study.code import CarriedCode
+from secure_sapefl.study.code_reading import in_words
 from secure_sapefl.study.plain_words import exposure, leaving
 from secure_sapefl.study.shared_words import both_numbers
 from secure_sapefl.study.templating import template
@@ -21,6 +24,7 @@ def facts(terms: StudyTerms) -> dict[str, str]:
         "release": f"secure-sapefl {study.package}",
         "method": f"{terms.blueprint.algorithm.title} ({options or 'no options'})",
         "model": f"{study.model}, {terms.blueprint.model.parameters:,} parameters",
+        **({} if study.code is None else {"code": _code(study.code)}),
         "data": _data(terms),
         "rounds": f"{study.rounds}, each with {study.cohort_size} of {len(study.sites)} sites; counts with "
         f"{study.min_cohort}, closes after {study.round_deadline:g} s",
@@ -30,10 +34,18 @@ def facts(terms: StudyTerms) -> dict[str, str]:
         else "open: the server reads them, and weighs with them",
         "encryption": f"CKKS for {params.max_clients} sites, values up to {params.max_abs_value:g}, exact to "
         f"2^-{params.grid_bits}, {params.security_bits} bits",
+        "keys": f"{study.keys}. {keys_words(study.keys, study.colluders)}",
         "privacy": _privacy(terms),
         **({} if privacy is None else {"neighbours": adjacency(terms.file.dp_unit), "declared": _declared(terms)}),
         **({"warning": terms.weak_delta} if terms.weak_delta else {}),
     }
+
+
+def _code(code: CarriedCode) -> str:
+    return (
+        f"carried: {code.file}, {code.lines} lines, SHA-256 {code.digest}; it reaches for {in_words(code.source)}. "
+        "Sites whose owners approve it run it in a process of its own; it could hide records in what leaves"
+    )
 
 
 def _training(terms: StudyTerms) -> str:
@@ -74,7 +86,18 @@ def _declared(terms: StudyTerms) -> str:
 def _data(terms: StudyTerms) -> str:
     data, study = terms.file.data, terms.file
     kind = f"{len(data.features)} columns and {data.label!r}" if data.kind == "table" else f"images {data.shape}"
-    return f"{kind}, {len(data.classes)} classes, at most {study.largest_site:,} training records a site"
+    return f"{kind}, {_labels(data)}, at most {study.largest_site:,} training records a site"
+
+
+def _labels(data: Schema) -> str:
+    names = data.label_names
+    match data.label_is.kind:
+        case "class":
+            return f"{len(names)} classes"
+        case "yes-no":
+            return f"{len(names)} labels that are yes or no"
+        case "number":
+            return "a number to predict"
 
 
 def to_json(terms: StudyTerms) -> dict[str, Any]:
@@ -91,6 +114,7 @@ def to_json(terms: StudyTerms) -> dict[str, Any]:
         "parameters": terms.blueprint.model.parameters,
         "leaves": parts,
         "warnings": [terms.weak_delta] if terms.weak_delta else [],
+        "code_digest": None if terms.file.code is None else terms.file.code.digest,
         "plan": list(terms.plan()),
         "neighbours": adjacency(terms.file.dp_unit),
     }
@@ -101,7 +125,7 @@ def data_protection_note(terms: StudyTerms) -> str:
         study=terms.file,
         terms=terms,
         leaving=leaving(terms),
-        stays=stays(terms.file.keys),
+        stays=stays(terms.file.keys, terms.file.metrics),
         keys=keys_words(terms.file.keys, terms.file.colluders),
         not_protected=exposure(terms).not_protected(),
         adjacency=adjacency(terms.file.dp_unit),

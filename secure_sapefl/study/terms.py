@@ -4,13 +4,20 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from sapefl_crypto import Parameters
+from sapefl_crypto.joint.plan import JointPlan
 from secure_sapefl.algorithms.base import Algorithm, Homomorphic
 from secure_sapefl.algorithms.registry import configured
 from secure_sapefl.algorithms.releases import NotPrivate
 from secure_sapefl.errors import StudyRejected
+from secure_sapefl.models.declared import DeclaredModel
+from secure_sapefl.own_code import OwnCode
 from secure_sapefl.privacy.delta import weak_delta
 from secure_sapefl.protocol.blueprint import Blueprint, shares_noise
+from secure_sapefl.protocol.study import Study
 from secure_sapefl.study.file import StudyFile
+from secure_sapefl.study.round_terms import RoundTerms, plan_of
+from secure_sapefl.tasks.base import Task
+from secure_sapefl.tasks.builtin import BY_LABELS, with_weights
 
 if TYPE_CHECKING:
     from secure_sapefl.privacy.paying import AnyTerms
@@ -18,16 +25,17 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StudyTerms:
+class StudyTerms(RoundTerms):
     """Made once by whoever runs the study: the server, or a site."""
 
     file: StudyFile
     blueprint: Blueprint
-    params: Parameters
+    params: Parameters | JointPlan
     shared: "SharedNoise | None" = None  # where sites share their noise, all that follows from that
 
     @classmethod
-    def from_file(cls, file: StudyFile) -> "StudyTerms":
+    def from_file(cls, file: StudyFile, build: OwnCode | None = None) -> "StudyTerms":
+        """Of a study that carries code, with the model as it is declared, unless what builds it is at hand."""
         algorithm, options = configured(file.method, file.options, f"study {file.name!r}, options of {file.method}")
         _check(file, algorithm)
         blueprint = Blueprint.drawn_up(
@@ -36,23 +44,29 @@ class StudyTerms:
             options,
             name=file.wire_name,
             shape=file.data.shape,
-            classes=len(file.data.classes),
+            classes=len(file.data.label_names),
             sites=file.sites,
             largest_site=file.largest_site,
+            task=_task(file),
+            build=build or _declared(file),
         )
-        params = Parameters.exact(max_clients=file.protection.max_clients, max_abs_value=file.protection.max_abs_value)
-        terms = cls(file=file, blueprint=blueprint, params=params)
+        terms = cls(file=file, blueprint=blueprint, params=plan_of(file))
         return terms._with_shared_noise() if shares_noise(blueprint.config, algorithm) else terms
 
     def _with_shared_noise(self) -> "StudyTerms":
         """The plan follows from the file; what a calibrator would have chosen stands in it (`study new`)."""
         from secure_sapefl.privacy.shared.setup import SharedNoise  # takes seconds to import
 
-        before, rows = self.blueprint, [*map(self.file.declared, self.file.sites)]
+        before, units = self.blueprint, [*map(self.file.declared_units, self.file.sites)]
         shared = SharedNoise.from_config(
-            before.config, before.algorithm, rows=rows, parameters=before.model.parameters, numbers=self.params
+            before.config, before.algorithm, units=units, parameters=before.model.parameters, numbers=self.params
         )
         return replace(self, blueprint=before.with_shared_noise(shared.config, shared.algorithm), shared=shared)
+
+    @property
+    def study(self) -> Study:
+        """What is agreed about rounds and sums."""
+        return self.blueprint.study
 
     def plan(self) -> tuple[str, ...]:
         """What was decided for shared noise, in sentences; empty where noise is each site's own."""
@@ -76,9 +90,18 @@ class StudyTerms:
         return Terms.from_config(study.config, study.algorithm, study.options, self.file.wire_name)
 
 
+def _task(file: StudyFile) -> Task:
+    """The one the schema's labels are for."""
+    return with_weights(BY_LABELS[file.data.label_is.kind], file.class_weights, len(file.data.label_names))
+
+
+def _declared(file: StudyFile) -> DeclaredModel | None:
+    return None if file.code is None else file.code.declared(_task(file).outputs(len(file.data.label_names)))
+
+
 def _check(file: StudyFile, algorithm: Algorithm) -> None:
-    if file.keys == "joint":
-        raise StudyRejected("Joint keys are for simulations in this release; make the study with keys = shared.")
+    if file.kind == "statistics":
+        raise StudyRejected(f"Study {file.name!r} is a Table 1: it has no model. Its table is in the site's folder.")
     if algorithm.homomorphic is Homomorphic.SILENT:
         raise StudyRejected(f"{algorithm.title} sends nothing: there is no study to run. Choose another method.")
     if file.privacy is not None and isinstance(algorithm.releases, NotPrivate):

@@ -1,16 +1,18 @@
 """What a site minimises, split the way differential privacy needs it.
 
-An objective has a part that reads records (`loss`, of the logits) and a part that reads none (`weight_penalty`, of
+An objective has a part that reads records (`loss`, of the outputs) and a part that reads none (`weight_penalty`, of
 the weights alone). The second has a gradient in closed form, always a combination of the weights and a few anchors,
 so an engine adds it to a step without a second backward pass, and DP-SGD adds it *after* clipping and noise.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol, Self
 
 from torch import Tensor
-from torch.nn import functional as F
+
+from secure_sapefl.tasks.base import Task
+from secure_sapefl.tasks.builtin import CLASSIFICATION
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,21 +20,23 @@ class Batch:
     """One step's rows of the active sites; ``rows`` counts within the site, ``weight`` sums to 1 over a batch."""
 
     x: Tensor  # [G, B, ...]
-    y: Tensor  # [G, B]
+    y: Tensor  # [G, B], or [G, B, columns] where labels are no classes
     rows: Tensor  # [G, B]
     weight: Tensor  # [G, B]
     keys: Tensor | None = None  # int64 [G], for a model that draws while it trains
+    task: Task = CLASSIFICATION  # what the labels are for
 
     def narrow(self, sites: slice) -> "Batch":
         """Some of the sites'."""
         keys = None if self.keys is None else self.keys[sites]
-        return Batch(self.x[sites], self.y[sites], self.rows[sites], self.weight[sites], keys)
+        x, y, rows, weight = (part[sites] for part in (self.x, self.y, self.rows, self.weight))
+        return replace(self, x=x, y=y, rows=rows, weight=weight, keys=keys)
 
     def at_site(self, site: int, kept: Tensor) -> "Batch":
         """One site's, of the records that are ``kept``, bool [B]."""
         keys = None if self.keys is None else self.keys[site : site + 1]
         x, y, rows, weight = (part[site][kept][None] for part in (self.x, self.y, self.rows, self.weight))
-        return Batch(x, y, rows, weight, keys)
+        return replace(self, x=x, y=y, rows=rows, weight=weight, keys=keys)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,31 +88,30 @@ class Objective(Protocol):
         """The same objective for some of the sites."""
 
 
-def record_cross_entropy(logits: Tensor, batch: Batch) -> Tensor:
-    """Cross-entropy of every record, [G, B]."""
-    losses = F.cross_entropy(logits.flatten(0, 1), batch.y.flatten(), reduction="none")
-    return losses.view_as(batch.weight)
+def record_losses(logits: Tensor, batch: Batch) -> Tensor:
+    """The task's loss of every record, [G, B]: cross-entropy in a classification."""
+    return batch.task.losses(logits, batch.y)
 
 
-def cross_entropy(logits: Tensor, batch: Batch) -> Tensor:
-    """Mean cross-entropy over each site's batch, [G]."""
-    return (record_cross_entropy(logits, batch) * batch.weight).sum(1)
+def mean_loss(logits: Tensor, batch: Batch) -> Tensor:
+    """The task's loss over each site's batch, [G]."""
+    return batch.task.loss(logits, batch.y, batch.weight)
 
 
-class CrossEntropy:
-    """An objective whose records bring nothing but their cross-entropy."""
+class TaskLoss:
+    """An objective whose records bring nothing but their loss in the batch's task."""
 
     __slots__ = ()
 
     def loss(self, logits: Tensor, batch: Batch) -> Tensor:
-        return cross_entropy(logits, batch)
+        return mean_loss(logits, batch)
 
     def record_loss(self, logits: Tensor, batch: Batch) -> Tensor:
-        return record_cross_entropy(logits, batch)
+        return record_losses(logits, batch)
 
 
 @dataclass(frozen=True, slots=True)
-class LocalLoss(CrossEntropy):
+class LocalLoss(TaskLoss):
     """L_c alone: plain local training."""
 
     def weight_penalty(self, theta: Tensor) -> Tensor | None:  # noqa: ARG002 - plain training has none
@@ -122,7 +125,7 @@ class LocalLoss(CrossEntropy):
 
 
 @dataclass(frozen=True, slots=True)
-class Proximal(CrossEntropy):
+class Proximal(TaskLoss):
     """L_c + strength/2 * ||theta - anchor||^2, the leash of FedProx, Ditto and their kin."""
 
     anchor: Tensor  # [G, P] or [P]

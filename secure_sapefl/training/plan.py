@@ -14,6 +14,8 @@ from torch import Tensor
 
 from secure_sapefl.models.keyed import derived
 from secure_sapefl.streams import Purpose
+from secure_sapefl.tasks.base import Task
+from secure_sapefl.tasks.builtin import CLASSIFICATION
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +28,8 @@ class Shard:
     starts: tuple[int, ...]
     sizes: tuple[int, ...]
     keys: Tensor | None = None  # int64 [G], for a model that draws while it trains
+    task: Task = CLASSIFICATION  # what the labels are for
+    persons: Tensor | None = None  # int64, whose each row is, where that is known
 
     def __len__(self) -> int:
         return len(self.sizes)
@@ -33,6 +37,11 @@ class Shard:
     def site(self, g: int) -> tuple[Tensor, Tensor]:
         rows = slice(self.starts[g], self.starts[g] + self.sizes[g])
         return self.x[rows], self.y[rows]
+
+    def persons_of(self, g: int) -> Tensor:
+        if self.persons is None:
+            raise RuntimeError("Nobody has said whose these rows are.")
+        return self.persons[self.starts[g] : self.starts[g] + self.sizes[g]]
 
     def narrow(self, sites: slice) -> "Shard":
         keys = None if self.keys is None else self.keys[sites]

@@ -48,7 +48,7 @@ def batches(shard: Shard, plan: Plan) -> Iterator[tuple[int, Batch]]:
     for t, active in enumerate(plan.active):
         at = position[t, :active]
         keys = shard.step_keys(t, slice(0, active))
-        yield active, Batch(shard.x[at], shard.y[at], plan.rows[t, :active], plan.weight[t, :active], keys)
+        yield active, Batch(shard.x[at], shard.y[at], plan.rows[t, :active], plan.weight[t, :active], keys, shard.task)
 
 
 def whole_gradient(theta: Tensor, gradients: Sequence[Tensor], pull: Pull | None) -> Tensor:

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Final
 
 from secure_sapefl.errors import OutputFailed, SapeflError
+from secure_sapefl.storage.rotation import rotate_open
 
 _log = logging.getLogger(__name__)
 _SET_PARENT_DEATH_SIGNAL: Final = 1  # PR_SET_PDEATHSIG, <linux/prctl.h>
@@ -172,6 +173,7 @@ class Child:
 
     def keep_running(self) -> bool:
         """To be called every now and then. True where it had ended and was started again."""
+        rotate_open(self.log)
         if self.running:
             return False
         now = time.monotonic()
@@ -212,13 +214,20 @@ def free_port(host: str = LOOPBACK) -> int:
         return int(probe.getsockname()[1])
 
 
+def listens(host: str, port: int) -> bool:
+    """Whether somebody takes connections there."""
+    try:
+        with socket.create_connection((host, port), timeout=1):
+            return True
+    except OSError:
+        return False
+
+
 def wait_for_port(host: str, port: int, child: Child, seconds: float = 600.0) -> None:
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         child.keep_running()
-        try:
-            with socket.create_connection((host, port), timeout=1):
-                return
-        except OSError:
-            time.sleep(0.2)
+        if listens(host, port):
+            return
+        time.sleep(0.2)
     raise FlowerFailed(f"{child.command[0]} does not listen on {host}:{port}; see {child.log}.")

@@ -4,18 +4,24 @@ Words and names are made fit to be shown as they are read: nobody behind this fi
 typed.
 """
 
-import base64
-import hashlib
 import json
 from collections.abc import Iterator, Mapping
-from typing import Any, Final
+from typing import Any
 
-from secure_sapefl.plain_text import is_name, sentence
-from secure_sapefl.protocol.messages import Invitation, Refusal, RoundOutcome, RoundUpload, SealedModel, SiteId
+from secure_sapefl.plain_text import sentence
+from secure_sapefl.protocol.messages import (
+    AnnouncedKey,
+    Invitation,
+    Refusal,
+    RoundOutcome,
+    RoundUpload,
+    SealedModel,
+    SealedShare,
+    SiteId,
+)
 from secure_sapefl.storage.parts import Parts
+from secure_sapefl.transport.head_values import behind_the_head, bytes_as_text, read_bytes, read_count, read_name
 from secure_sapefl.transport.signed_parts import Strict
-
-_LONGEST_NONCE: Final = 64
 
 
 def upload_parts(upload: RoundUpload) -> Parts:
@@ -47,7 +53,7 @@ def outcome_of(parts: Parts) -> RoundOutcome:
 def outcome_head(outcome: RoundOutcome, pieces: list[bytes]) -> dict[str, Any]:
     return {
         "round": outcome.round_index,
-        "aggregate": _behind_the_head(outcome.aggregate, pieces),
+        "aggregate": behind_the_head(outcome.aggregate, pieces),
         "weights": [list(pair) for pair in outcome.weights],
         "refusals": [[refusal.site, refusal.reason] for refusal in outcome.refusals],
         "left_out": list(outcome.left_out),
@@ -67,8 +73,9 @@ def read_outcome(fields: Mapping[str, Any], pieces: Iterator[bytes]) -> RoundOut
 
 
 def invitation_head(invitation: Invitation, pieces: list[bytes]) -> dict[str, Any]:
-    models = [[model.sender, model.round_index, _behind_the_head(model.blob, pieces)] for model in invitation.models]
-    return {"peers": list(invitation.peers), "models": models}
+    models = [[model.sender, model.round_index, behind_the_head(model.blob, pieces)] for model in invitation.models]
+    keys = [[key.site, bytes_as_text(key.content)] for key in invitation.keys]
+    return {"peers": list(invitation.peers), "models": models, "keys": keys, "attempt": invitation.attempt}
 
 
 def read_invitation(head: Mapping[str, Any], pieces: Iterator[bytes]) -> Invitation:
@@ -81,62 +88,34 @@ def read_invitation(head: Mapping[str, Any], pieces: Iterator[bytes]) -> Invitat
             SealedModel(sender=read_name(sender), round_index=read_count(made), blob=next(pieces))
             for sender, made, _ in fields["models"]
         ),
+        keys=tuple(AnnouncedKey(site=read_name(name), content=read_bytes(key)) for name, key in fields["keys"]),
+        attempt=read_count(fields["attempt"]),
     )
 
 
 def upload_head(upload: RoundUpload, pieces: list[bytes]) -> dict[str, Any]:
     sealed = upload.theta_personal
-    return {
+    head = {
         "round": upload.round_index,
         "score": upload.similarity_score,
-        "update": _behind_the_head(upload.update, pieces),
-        "sealed": _behind_the_head(None if sealed is None else sealed.blob, pieces),
+        "update": behind_the_head(upload.update, pieces),
+        "sealed": behind_the_head(None if sealed is None else sealed.blob, pieces),
+        "shares": [share.member for share in upload.shares],
     }
+    pieces += [share.content for share in upload.shares]
+    return head
 
 
 def read_upload(fields: Mapping[str, Any], pieces: Iterator[bytes], site: SiteId) -> RoundUpload:
     made = read_count(fields["round"])
     update = next(pieces) if fields["update"] else None
     sealed = SealedModel(sender=site, round_index=made, blob=next(pieces)) if fields["sealed"] else None
-    score = float(fields["score"])
-    return RoundUpload(site=site, round_index=made, similarity_score=score, update=update, theta_personal=sealed)
-
-
-def _behind_the_head(piece: bytes | None, pieces: list[bytes]) -> str | None:
-    """Put a piece behind the head, which gets its digest."""
-    if piece is None:
-        return None
-    pieces.append(piece)
-    return hashlib.sha256(piece).hexdigest()
-
-
-def read_count(value: object) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 2**32:
-        raise ValueError("not a count")
-    return value
-
-
-def read_name(value: object) -> SiteId:
-    if not is_name(value):
-        raise ValueError("not a name")
-    return str(value)
-
-
-def read_nonce(value: object) -> str:
-    if not isinstance(value, str) or len(value) > _LONGEST_NONCE:
-        raise ValueError("not a nonce")
-    return value
-
-
-def bytes_as_text(content: bytes) -> str:
-    return base64.b64encode(content).decode()
-
-
-def read_bytes(value: object) -> bytes:
-    if not isinstance(value, str):
-        raise ValueError("not bytes")
-    return base64.b64decode(value, validate=True)
-
-
-def read_words(value: object) -> str | None:
-    return None if value is None else sentence(value)
+    members = [read_name(name) for name in fields.get("shares", ())]  # uploads on disk since 0.1.0 have none
+    return RoundUpload(
+        site=site,
+        round_index=made,
+        similarity_score=float(fields["score"]),
+        update=update,
+        theta_personal=sealed,
+        shares=tuple(SealedShare(member=name, content=next(pieces)) for name in members),
+    )

@@ -5,10 +5,12 @@ import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from logging.handlers import RotatingFileHandler
 from pathlib import Path
 from typing import Any, Final
 
 from secure_sapefl.plain_text import printable, sentence
+from secure_sapefl.storage.rotation import LARGEST_LOG, OLD_LOGS
 
 _NAMES: Final = ("site", "round", "node", "answer", "cohort", "contributors", "waiting", "program", "code")
 _ROOT: Final = "secure_sapefl"
@@ -42,8 +44,9 @@ class Sentences(logging.Formatter):
 
 @contextmanager
 def log_to(file: Path) -> Iterator[None]:
-    """JSON lines into a file, as long as the context lasts."""
-    with _handled(logging.FileHandler(file, encoding="utf-8"), JsonLines()):
+    """JSON lines into a file, as long as the context lasts. A file that is full becomes FILE.1, and so on to FILE.5."""
+    handler = RotatingFileHandler(file, maxBytes=LARGEST_LOG, backupCount=OLD_LOGS, encoding="utf-8")
+    with _handled(handler, JsonLines()):
         yield
 
 

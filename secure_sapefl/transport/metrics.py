@@ -2,9 +2,11 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime
 from http import HTTPStatus
 from threading import Thread
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 from wsgiref.simple_server import WSGIRequestHandler, make_server
 
 from prometheus_client import CollectorRegistry, make_wsgi_app
@@ -20,53 +22,99 @@ if TYPE_CHECKING:
 Status = Callable[[], Mapping[str, Any]]
 Gauges = Iterator[GaugeMetricFamily]
 _LOOPBACK = "127.0.0.1"
-_BY_SITE = (
-    ("sapefl_site_online", "1 if the site answered lately.", "online"),
-    ("sapefl_site_absorbed_rounds", "Outcomes the site has.", "absorbed"),
-    ("sapefl_site_bytes_up", "Bytes that came from the site.", "bytes_up"),
-    ("sapefl_site_bytes_down", "Bytes that went to the site.", "bytes_down"),
+
+
+@dataclass(frozen=True, slots=True)
+class Gauge:
+    """One metric: its name, its help, and its value by the published status; None where there is none. A mapping is a
+    value for each site."""
+
+    name: str
+    text: str
+    value: Callable[[Mapping[str, Any]], float | Mapping[str, float] | None]
+
+    def family(self, status: Mapping[str, Any]) -> GaugeMetricFamily | None:
+        match self.value(status):
+            case None:
+                return None
+            case Mapping() as values:
+                found = GaugeMetricFamily(self.name, self.text, labels=["site"])
+                for site, value in values.items():
+                    found.add_metric([site], float(value))
+                return found
+            case number:
+                return GaugeMetricFamily(self.name, self.text, value=float(number))
+
+
+def _every_site(field: str) -> Callable[[Mapping[str, Any]], Mapping[str, float]]:
+    return lambda status: {site["site"]: site[field] for site in status["sites"]}
+
+
+def _this_site(field: str) -> Callable[[Mapping[str, Any]], Mapping[str, float] | None]:
+    return lambda status: None if status[field] is None else {status["site"]: status[field]}
+
+
+def _certificate_end(status: Mapping[str, Any]) -> float | None:
+    ends = status.get("certificate_ends")
+    return None if ends is None else datetime.fromisoformat(ends).timestamp()
+
+
+_CERTIFICATE: Final = Gauge(
+    "sapefl_certificate_end_seconds",
+    "When the first certificate of the line ends, in seconds since 1970; only with TLS.",
+    _certificate_end,
+)
+
+SERVER_GAUGES: Final = (
+    Gauge("sapefl_rounds", "Rounds of the study.", lambda status: status["rounds"]),
+    Gauge("sapefl_rounds_closed", "Rounds that are closed.", lambda status: status["closed"]),
+    Gauge("sapefl_finished", "1 once the study is over.", lambda status: status["finished"]),
+    Gauge("sapefl_sites_waited_for", "Sites the open round waits for.", lambda status: len(status["waiting_for"])),
+    Gauge(
+        "sapefl_foreign_nodes",
+        "Nodes that answered without a rostered key, or not at all.",
+        lambda status: status["foreign_nodes"],
+    ),
+    _CERTIFICATE,
+    Gauge("sapefl_site_online", "1 if the site answered lately.", _every_site("online")),
+    Gauge("sapefl_site_absorbed_rounds", "Outcomes the site has.", _every_site("absorbed")),
+    Gauge("sapefl_site_bytes_up", "Bytes that came from the site.", _every_site("bytes_up")),
+    Gauge("sapefl_site_bytes_down", "Bytes that went to the site.", _every_site("bytes_down")),
+    Gauge(
+        "sapefl_site_rejected",
+        "1 if the site rejected the last aggregate.",
+        lambda status: {site["site"]: site["rejected"] is not None for site in status["sites"]},
+    ),
+)
+SITE_GAUGES: Final = (
+    Gauge("sapefl_rounds", "Rounds of the study.", _this_site("rounds")),
+    Gauge("sapefl_site_absorbed_rounds", "Outcomes this site has.", _this_site("absorbed")),
+    Gauge("sapefl_site_letters", "Messages answered since the start.", _this_site("letters")),
+    Gauge("sapefl_site_refused_letters", "Messages refused since the start.", _this_site("refused_letters")),
+    Gauge("sapefl_site_relay_restarts", "How often the relay was started again.", _this_site("relay_restarts")),
+    Gauge(
+        "sapefl_site_halted",
+        "1 if this site takes part no more.",
+        lambda status: {status["site"]: status["halted"] is not None},
+    ),
+    Gauge("sapefl_site_epsilon", "Privacy spent on this study; only in a private one.", _this_site("epsilon")),
+    _CERTIFICATE,
 )
 
 
 def server_metrics(status: Mapping[str, Any]) -> Gauges:
-    yield _gauge("sapefl_rounds", "Rounds of the study.", status["rounds"])
-    yield _gauge("sapefl_rounds_closed", "Rounds that are closed.", status["closed"])
-    yield _gauge("sapefl_finished", "1 once the study is over.", status["finished"])
-    yield _gauge("sapefl_sites_waited_for", "Sites the open round waits for.", len(status["waiting_for"]))
-    yield _gauge(
-        "sapefl_foreign_nodes", "Nodes that answered without a rostered key, or not at all.", status["foreign_nodes"]
-    )
-    sites = status["sites"]
-    for name, text, field in _BY_SITE:
-        yield _by_site(name, text, {site["site"]: site[field] for site in sites})
-    rejected = {site["site"]: site["rejected"] is not None for site in sites}
-    yield _by_site("sapefl_site_rejected", "1 if the site rejected the last aggregate.", rejected)
+    yield from _families(SERVER_GAUGES, status)
 
 
 def site_metrics(status: Mapping[str, Any]) -> Gauges:
-    values = {
-        "sapefl_rounds": ("Rounds of the study.", status["rounds"]),
-        "sapefl_site_absorbed_rounds": ("Outcomes this site has.", status["absorbed"]),
-        "sapefl_site_letters": ("Messages answered since the start.", status["letters"]),
-        "sapefl_site_refused_letters": ("Messages refused since the start.", status["refused_letters"]),
-        "sapefl_site_relay_restarts": ("How often the relay was started again.", status["relay_restarts"]),
-        "sapefl_site_halted": ("1 if this site takes part no more.", status["halted"] is not None),
-    }
-    if status["epsilon"] is not None:
-        values["sapefl_site_epsilon"] = ("Privacy spent on this study.", status["epsilon"])
-    for name, (text, value) in values.items():
-        yield _by_site(name, text, {status["site"]: value})
+    yield from _families(SITE_GAUGES, status)
 
 
-def _gauge(name: str, text: str, value: float) -> GaugeMetricFamily:
-    return GaugeMetricFamily(name, text, value=float(value))
-
-
-def _by_site(name: str, text: str, values: Mapping[str, float]) -> GaugeMetricFamily:
-    gauge = GaugeMetricFamily(name, text, labels=["site"])
-    for site, value in values.items():
-        gauge.add_metric([site], float(value))
-    return gauge
+def _families(gauges: Iterable[Gauge], status: Mapping[str, Any]) -> Gauges:
+    for gauge in gauges:
+        family = gauge.family(status)
+        if family is not None:
+            yield family
 
 
 class _FromStatus(Collector):

@@ -3,38 +3,13 @@
 The folder holds the socket, the relay's own key and a copy of the server's authority; no key of a study and no record.
 """
 
-import os
-import pwd
 from dataclasses import dataclass
 from pathlib import Path
 
 from sapefl_crypto.keys.certificates import make_node_key
 from secure_sapefl.errors import BadInput, OutputFailed
 from secure_sapefl.transport.flower import Child, Tls, free_port, supernode_command
-
-
-@dataclass(frozen=True, slots=True)
-class RelayUser:
-    """Whom the relay runs as: another user where one is named, else this one."""
-
-    uid: int | None = None
-    gid: int | None = None
-
-    @classmethod
-    def named(cls, name: str | None) -> "RelayUser":
-        if name is None:
-            return cls()
-        try:
-            found = pwd.getpwnam(name)
-        except KeyError:
-            raise BadInput(f"There is no user {name!r} here to run the relay as; make one, or leave it out.") from None
-        if os.geteuid() != 0:
-            raise BadInput("Only root can start the relay as another user; see the systemd units for another way.")
-        return cls(found.pw_uid, found.pw_gid)
-
-    def give(self, path: Path) -> None:
-        if self.uid is not None and self.gid is not None:
-            os.chown(path, self.uid, self.gid)
+from secure_sapefl.transport.users import OtherUser
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,19 +17,16 @@ class RelayFolder:
     """``path`` is what ``user`` may enter; others do not even see the socket."""
 
     path: Path
-    user: RelayUser
+    user: OtherUser
 
     @property
     def socket(self) -> Path:
         return self.path.absolute() / "agent.sock"
 
     def prepare(self) -> None:
-        gid = self.user.gid
         try:
             (self.path / "flower").mkdir(mode=0o700, parents=True, exist_ok=True)
-            self.path.chmod(0o700 if gid is None else 0o710)
-            if gid is not None:
-                os.chown(self.path, -1, gid)
+            self.user.let_into(self.path)
             self.user.give(self.path / "flower")
         except OSError as error:
             raise OutputFailed(f"{self.path} cannot be made ready for the relay: {error.strerror}.") from None

@@ -92,8 +92,9 @@ def _inner_tls(near: RelayFolder) -> Tls:
     make_private_folder(folder)
     files = make_certificates(folder, [LOOPBACK])
     files.ca_key.unlink()
-    for path in (folder, files.ca, files.certificate, files.key):
+    for path in (files.ca, files.certificate, files.key):
         near.user.give(path)
+    near.user.let_into(folder)
     return Tls(ca=files.ca, certificate=files.certificate, key=files.key)
 
 

@@ -15,22 +15,29 @@ from sapefl_crypto.errors import FrameRejected
 from sapefl_crypto.keys.identity import SiteIdentity, SitePublicKeys
 from sapefl_crypto.keys.signing import Roster
 from secure_sapefl.plain_text import sentence
+from secure_sapefl.protocol.joint.consents import Call, Said
+from secure_sapefl.protocol.joint.messages import Deed, Duty
 from secure_sapefl.protocol.messages import Invitation, RoundOutcome, RoundUpload, SiteId
 from secure_sapefl.storage.parts import LARGEST, Parts
-from secure_sapefl.transport.heads import (
+from secure_sapefl.transport.consent_heads import call_head, read_call, read_said, said_head
+from secure_sapefl.transport.head_values import (
+    behind_the_head,
     bytes_as_text,
-    invitation_head,
-    outcome_head,
     read_bytes,
     read_count,
-    read_invitation,
     read_name,
     read_nonce,
+    read_words,
+)
+from secure_sapefl.transport.heads import (
+    invitation_head,
+    outcome_head,
+    read_invitation,
     read_outcome,
     read_upload,
-    read_words,
     upload_head,
 )
+from secure_sapefl.transport.joint_heads import deed_head, duty_head, read_deed, read_duty
 from secure_sapefl.transport.signed_parts import Strict, signed, verified
 
 _TO_SITE: Final = "server to site"
@@ -51,7 +58,10 @@ class ToSite:
     nonce: str
     outcomes: tuple[RoundOutcome, ...] = ()
     invitation: Invitation | None = None
+    duty: Duty | None = None  # as a member of the committee of the round that is open
+    call: Call | None = None  # before the first round, where committees are drawn
     over: bool = False  # the study has ended, and the site has all of it
+    results: bytes | None = None  # the encrypted sum of test results, where the study asks for one
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,10 +75,15 @@ class ToServer:
     untrained: bool = False  # it keeps a model of its own, and has taken part in no round yet
     upload: RoundUpload | None = None
     declined: str | None = None  # why there is none
+    deed: Deed | None = None  # the answer to a duty
+    said: Said | None = None  # the answer to a call
     rejected: str | None = None  # the last aggregate this site would not use, and why
     halted: bool = False  # it takes part no more, until its owner says otherwise
     reports: tuple[bytes, ...] = ()  # on every sum it found wrong (reports.py)
     unjudged: tuple[int, ...] = ()  # rounds whose sums its own rules kept it from looking into
+    results: bytes | None = None  # its test results after the last round, encrypted for a sum (protocol/results.py)
+    total: tuple[int, ...] | None = None  # that sum, as this site opened it
+    table: bytes | None = None  # the Table 1 it opened, small cells left out, where its owner lets it leave
 
 
 def write_to_site(message: ToSite, coordinator: SiteIdentity, study: str) -> Parts:
@@ -80,6 +95,9 @@ def write_to_site(message: ToSite, coordinator: SiteIdentity, study: str) -> Par
         "over": message.over,
         "outcomes": [outcome_head(outcome, pieces) for outcome in message.outcomes],
         "invitation": None if message.invitation is None else invitation_head(message.invitation, pieces),
+        "duty": None if message.duty is None else duty_head(message.duty, pieces),
+        "call": None if message.call is None else call_head(message.call),
+        "results": behind_the_head(message.results, pieces),
     }
     return signed(head, pieces, coordinator, study, _TO_SITE)
 
@@ -96,6 +114,9 @@ def read_to_site(parts: Parts, coordinator: SitePublicKeys, study: str) -> ToSit
             over=bool(head["over"]),
             outcomes=tuple(read_outcome(fields, with_pieces) for fields in head["outcomes"]),
             invitation=None if head["invitation"] is None else read_invitation(head, with_pieces),
+            duty=None if head["duty"] is None else read_duty(head["duty"], with_pieces),
+            call=None if head["call"] is None else read_call(head["call"]),
+            results=next(with_pieces) if head["results"] else None,
         )
 
 
@@ -109,10 +130,15 @@ def write_to_server(message: ToServer, site: SiteIdentity, study: str) -> Parts:
         "untrained": message.untrained,
         "upload": None if message.upload is None else upload_head(message.upload, pieces),
         "declined": message.declined,
+        "deed": None if message.deed is None else deed_head(message.deed, pieces),
+        "said": None if message.said is None else said_head(message.said),
         "rejected": message.rejected,
         "halted": message.halted,
         "reports": [bytes_as_text(report) for report in message.reports],
         "unjudged": list(message.unjudged),
+        "results": behind_the_head(message.results, pieces),
+        "total": None if message.total is None else list(message.total),
+        "table": behind_the_head(message.table, pieces),
     }
     return signed(head, pieces, site, study, _TO_SERVER)
 
@@ -120,6 +146,7 @@ def write_to_server(message: ToServer, site: SiteIdentity, study: str) -> Parts:
 def read_to_server(parts: Parts, roster: Roster, study: str) -> ToServer:
     """The message, if a site of the roster wrote it, under its own name, for this study; else `FrameRejected`."""
     signer, head, pieces = verified(parts, roster, study, _TO_SERVER, _LARGEST_ANSWER)
+    with_pieces = iter(pieces)
     with Strict(parts):
         if head["site"] != signer:
             raise FrameRejected(
@@ -131,10 +158,15 @@ def read_to_server(parts: Parts, roster: Roster, study: str) -> ToServer:
             nonce=read_nonce(head["nonce"]),
             absorbed=read_count(head["absorbed"]),
             untrained=bool(head["untrained"]),
-            upload=None if head["upload"] is None else read_upload(head["upload"], iter(pieces), signer),
+            upload=None if head["upload"] is None else read_upload(head["upload"], with_pieces, signer),
             declined=read_words(head["declined"]),
+            deed=None if head["deed"] is None else read_deed(head["deed"], with_pieces, signer),
+            said=None if head["said"] is None else read_said(head["said"], signer),
             rejected=read_words(head["rejected"]),
             halted=bool(head["halted"]),
             reports=tuple(read_bytes(report) for report in head["reports"]),
             unjudged=tuple(read_count(index) for index in head["unjudged"]),
+            results=next(with_pieces) if head["results"] else None,
+            total=None if head["total"] is None else tuple(read_count(count) for count in head["total"]),
+            table=next(with_pieces) if head["table"] else None,
         )

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from secure_sapefl import Config, simulate
 from secure_sapefl.audit.audit import Effort, audit, write_findings
 from secure_sapefl.audit.findings import Findings
 from secure_sapefl.errors import BadInput
@@ -75,10 +76,13 @@ def test_what_is_not_a_finished_run_is_refused(tmp_path: Path, finished: Callabl
     (tmp_path / "config.toml").write_text("rounds = 2\n")
     with pytest.raises(BadInput, match="not a finished run"):
         audit(tmp_path)
-    with pytest.raises(BadInput, match="do not know joint keys yet"):
-        audit(finished(method="fedavg", keys="joint", protection="ckks", participation=1.0))
     with pytest.raises(BadInput, match="sends nothing"):
         audit(finished(**SMALL, method="local"))
+
+
+def test_a_task_without_classes_is_refused_before_anything_is_run(finished: Callable[..., Path]) -> None:
+    with pytest.raises(BadInput, match="task is regression, whose labels are none"):
+        audit(finished(task="regression", clients=3, rounds=1, data_options={"rows": 90}))
 
 
 @pytest.mark.slow
@@ -90,3 +94,10 @@ def test_other_methods_are_audited_as_far_as_they_speak(
     assert found.alarms == ()
     assert found.parties[2].memberships
     assert json.dumps(found.to_json(), allow_nan=False)
+
+
+def test_a_model_with_dropout_is_refused_in_a_sentence(tmp_path: Path, effort: Effort) -> None:
+    small = {"clients": 3, "rounds": 1, "rows": 200, "local_epochs": 1, "protection": "plaintext"}
+    simulate(Config(model="table", **small), tmp_path / "run")
+    with pytest.raises(BadInput, match="its model has dropout"):
+        audit(tmp_path / "run", effort)

@@ -52,6 +52,11 @@ def test_a_sound_run_raises_none() -> None:
         ({"epsilon": replace(EPSILON, moved=Moved(5, 2))}, "row of the file", "changes 2 training records"),
         ({"key_within_reach": True}, "key search", "A key can be reached"),
         ({"parties": (READS,)}, "server's view", "could read a model"),
+        (
+            {"facts": {"keys": "joint"}, "parties": (SERVER, replace(READS, name="server and one site"))},
+            "joint keys",
+            "server and one site could read an update",
+        ),
         ({"forgeries": {"a replay": True, "another": False}}, "forged sums", "accepted a forgery: a replay."),
         ({"epsilon": replace(EPSILON, claimed=0.99)}, "canaries", "at least 1.00; the ledgers say 0.99"),
         (
@@ -60,7 +65,7 @@ def test_a_sound_run_raises_none() -> None:
             "What update rests on, alone, has epsilon of at least 1.01",
         ),
     ],
-    ids=["file", "key", "view", "forgery", "canaries", "mechanism"],
+    ids=["file", "key", "view", "one site", "forgery", "canaries", "mechanism"],
 )
 def test_each_promise_has_its_alarm(change: dict[str, Any], check: str, said: str) -> None:
     (alarm,) = replace(FINDINGS, **change).alarms

@@ -8,6 +8,7 @@ import pytest
 from sapefl_crypto import Parameters
 from secure_sapefl.algorithms.base import NoOptions
 from secure_sapefl.audit.shared_sums import SharedBench, audit_shared
+from secure_sapefl.config import PrivacyUnit
 from secure_sapefl.data import Rows
 from secure_sapefl.models.stacked import Linear, StackedModel
 from secure_sapefl.privacy.events import Budget
@@ -24,11 +25,11 @@ MODEL = StackedModel((Linear(5, 3),), classes=3, widest=5)
 def bench() -> Callable[..., SharedBench]:
     """A study of one step in which everybody is drawn: all of its epsilon is in the one sum."""
 
-    def make(honest: int = 9) -> SharedBench:
+    def make(honest: int = 9, unit: PrivacyUnit = "record") -> SharedBench:
         plan = SharedPlan(
             budget=Budget(1.0, 1e-5),
             parties=Parties(honest + 2, 1),
-            unit="record",
+            unit=unit,
             steps=1,
             charged=1,
             rate=1.0,
@@ -51,8 +52,9 @@ def bench() -> Callable[..., SharedBench]:
     return make
 
 
-def test_each_stays_below_its_own_number(bench: Callable[..., SharedBench]) -> None:
-    opened, alone = audit_shared(bench())
+@pytest.mark.parametrize("unit", ["record", "person"])
+def test_each_stays_below_its_own_number(bench: Callable[..., SharedBench], unit: PrivacyUnit) -> None:
+    opened, alone = audit_shared(bench(unit=unit))
     assert opened.claimed == pytest.approx(1.0, rel=0.02)
     assert alone.claimed > 3 * opened.claimed
     assert not opened.broken

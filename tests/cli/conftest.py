@@ -1,20 +1,12 @@
-"""The command as a shell sees it, and tables the experiments read.
-
-Typer 0.20, which Flower pins, imports names that Click 8.5 calls deprecated. Only that import is excused here.
-"""
+"""The command as a shell sees it, and tables the experiments read."""
 
 import sys
-import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 import pytest
-
-with warnings.catch_warnings():
-    warnings.filterwarnings("ignore", "'click", DeprecationWarning)
-    import typer  # noqa: F401
 
 
 class Answer(NamedTuple):

@@ -2,8 +2,11 @@
 
 import subprocess
 import sys
+from collections.abc import Iterator
+from typing import Any
 
 import pytest
+import typer
 
 from secure_sapefl import __version__
 from secure_sapefl.cli import app as cli
@@ -87,3 +90,18 @@ def test_a_reader_that_leaves_early_is_no_error() -> None:
     command = f"{sys.executable} -m secure_sapefl methods --format json | head -c 1"
     answer = subprocess.run(["bash", "-o", "pipefail", "-c", command], capture_output=True, text=True)
     assert (answer.returncode, answer.stderr) == (0, "")
+
+
+def commands(group: Any, path: str = "") -> Iterator[tuple[str, Any]]:
+    for name, command in group.commands.items():
+        yield from commands(command, f"{path}{name} ") if hasattr(command, "commands") else [(path + name, command)]
+
+
+COMMANDS = dict(commands(typer.main.get_command(cli.app)))
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_shows_an_example_and_says_what_each_of_its_parameters_is(name: str) -> None:
+    command = COMMANDS[name]
+    assert f"secure-sapefl {name}" in command.help
+    assert [parameter.name for parameter in command.params if not parameter.help] == []

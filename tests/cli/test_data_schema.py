@@ -56,7 +56,8 @@ def test_schema_split_check_and_rehearsal(
     assert run(*words, *extra, monkeypatch=monkeypatch) == 0
     summary = json.loads(capsys.readouterr().out)
     assert summary["client_names"] == ["Köln", "Łódź"]
-    assert summary["preparation"] == "one scale for all sites, from public ranges; categories as columns of 0 and 1"
+    how = "one fill and scale for all sites, agreed by sums over 2 of them; categories as columns of 0 and 1"
+    assert summary["preparation"] == how
 
 
 def test_a_file_that_does_not_fit_ends_in_exit_code_two(

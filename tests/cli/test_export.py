@@ -30,7 +30,8 @@ def test_a_sites_model_is_written_with_its_preprocessing_and_says_whose_it_is(
     assert answer.code == 0, answer.err
     assert "Model: model.safetensors, of birch after 1 rounds of fedavg-ft" in answer.out
     assert OWN_USE in answer.out
-    assert json.loads(Path("model.preprocessing.json").read_text())["kind"] == "standardise"
+    recipe = json.loads(Path("model.preprocessing.json").read_text())
+    assert (recipe["kind"], recipe["numbers"]["kind"]) == ("table", "standardise")
 
 
 def test_as_json_it_says_what_the_run_said(cli: Callable[..., Any], run: None) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from sapefl_crypto import CohortKey
+from sapefl_crypto.joint.tags import TagRoot
 from sapefl_crypto.keys.identity import SitePublicKeys
 from sapefl_crypto.keys.keyfile import Kind, passphrase, read_key
 
@@ -166,3 +167,15 @@ def test_help_has_worked_examples(keys, command):
     code, out, _ = keys(command, "--help")
     assert code == 0
     assert out.count(f"secure-sapefl keys {command}") >= 3
+
+
+def test_with_joint_keys_the_copies_hold_the_root_of_the_tags(keys, tmp_path):
+    for name in "abc":
+        keys("site", "--name", name, "--out", f"{name}.key")
+    given = [word for name in "abc" for word in ("--for", f"{name}.pub")]
+    code, _, _ = keys("cohort", "--study", "heart", "--keys", "joint", *given, "--out", "sealed")
+    assert code == 0
+    assert facts_of(keys, "sealed/a.sealed")["keys"] == "joint"
+    keys("open", "sealed/a.sealed", "--identity", "a.key", "--out", "heart.key")
+    root = read_key(tmp_path / "heart.key", Kind.COHORT_KEY).body.reveal()
+    assert len(TagRoot.from_secret(root).fingerprint) == 16

@@ -8,8 +8,8 @@ from urllib.request import urlopen
 
 import pytest
 
-from secure_sapefl.cli import progress
 from secure_sapefl.cli.app import main
+from secure_sapefl.engine.observers import news
 
 RUN = [
     "--clients", "3", "--rounds", "2", "--local-epochs", "1", "--kappa", "5", "--data-option", "rows=240",
@@ -23,18 +23,18 @@ def cli(capsys, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("secure_sapefl.report.run_report.write_report", lambda folder: None)
     monkeypatch.setattr("secure_sapefl.report.live._WATCHED_SECONDS", 0.0)
-    said, answers, news = [], [], progress._news  # called once a round: a moment at which the page is open
+    said, answers, told = [], [], news.news_of  # called once a round: a moment at which the page is open
 
     def ask(record):
         said.append(capsys.readouterr().err)
         with urlopen(address("".join(said)) + "revision") as answer:
             answers.append(answer.read().decode())
-        return news(record)
+        return told(record)
 
     def call(*arguments):
         monkeypatch.setattr(sys, "argv", ["secure-sapefl", *arguments])
         if "--live" in arguments:
-            monkeypatch.setattr(progress, "_news", ask)
+            monkeypatch.setattr(news, "news_of", ask)
         with pytest.raises(SystemExit) as exit_:
             main()
         captured = capsys.readouterr()

@@ -15,8 +15,8 @@ NOTHING = Spread(())
 def record(**changes: object) -> RoundRecord:
     values = {
         "round_index": 1,
-        "personal": Scores(Spread((0.5, 1.0)), Spread((0.25, 0.75))),
-        "everywhere": Scores(NOTHING, NOTHING),
+        "personal": Scores({"accuracy": Spread((0.5, 1.0)), "auc": Spread((0.25, 0.75))}),
+        "everywhere": Scores({"accuracy": NOTHING, "auc": NOTHING}),
         "changed": True,
         "weights": (),
         "traffic": Traffic(up=1, down=1, update=1),
@@ -42,7 +42,7 @@ def test_a_line_a_round_with_the_means_over_sites(capsys: pytest.CaptureFixture[
 
 
 def test_a_round_that_was_not_evaluated_says_no_accuracy(capsys: pytest.CaptureFixture[str]) -> None:
-    assert printed(capsys, personal=Scores(NOTHING, NOTHING)) == "round 2/3  done\n"
+    assert printed(capsys, personal=Scores({"accuracy": NOTHING, "auc": NOTHING})) == "round 2/3  done\n"
 
 
 def test_peers_and_their_scores_where_the_method_has_them(capsys: pytest.CaptureFixture[str]) -> None:

@@ -70,12 +70,11 @@ def test_no_run_is_bad_usage():
     assert run().exit_code == 2
 
 
-def test_the_process_exits_with_2_and_a_sentence(tmp_path):
-    command = [sys.executable, "-m", "secure_sapefl", "report", str(tmp_path / "nowhere")]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 2
-    assert done.stderr.startswith("secure-sapefl: ")
-    assert "Traceback" not in done.stderr
+def test_the_command_exits_with_2_and_a_sentence(cli):
+    done = cli("report", "nowhere")
+    assert done.code == 2
+    assert done.err.startswith("secure-sapefl: ")
+    assert "Traceback" not in done.err
 
 
 def test_help_loads_nothing_heavy():

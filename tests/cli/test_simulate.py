@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from datetime import UTC, datetime, tzinfo
 from pathlib import Path
 from typing import Any
 
@@ -139,6 +140,21 @@ def test_a_file_of_ones_own_runs_by_its_groups_and_gets_a_report(cli: Cli, tmp_p
         "lock", "config.toml", "identity.json", "rounds.jsonl", "summary.json", "checkpoint", "plots", "report.html",
         "models.safetensors",
     }  # fmt: skip
+
+
+def test_runs_begun_in_the_same_second_get_folders_of_their_own(
+    quick: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Stopped(datetime):
+        @classmethod
+        def now(cls, tz: tzinfo | None = None) -> "Stopped":
+            return cls(2026, 1, 31, 12, tzinfo=UTC)
+
+    monkeypatch.setattr("secure_sapefl.cli.simulate.datetime", Stopped)
+    for _ in range(3):
+        assert quick("simulate", *TINY, "--rounds", "1", "--protection", "plaintext", "--quiet").code == 0
+    names = sorted(path.name for path in (tmp_path / "runs").iterdir())
+    assert [name.partition("-sapefl-")[2] for name in names] == ["synthetic", "synthetic-2", "synthetic-3"]
 
 
 def test_another_runs_folder_is_left_alone(quick: Cli, tmp_path: Path) -> None:

@@ -8,9 +8,13 @@ import pytest
 from secure_sapefl.cli.tables import show_summary
 
 HALF = {"mean": 0.5, "std": 0.125, "defined": 3}
+ACCURACY = {"title": "accuracy", "higher_is_better": True, "percent": True}
+AUC = {"title": "AUC", "higher_is_better": True, "percent": False}
+METRICS = {"accuracy": HALF | ACCURACY, "auc": HALF | AUC}
 SUMMARY: dict[str, Any] = {
     "method": "sapefl", "dataset": "heart", "source": "heart.npz", "partition": "natural", "preparation": "none",
-    "clients": 4, "rounds": 3, "seed": 7, "protection": "ckks", "accuracy": HALF, "auc": HALF, "global_accuracy": HALF,
+    "clients": 4, "rounds": 3, "seed": 7, "protection": "ckks", "main_metric": "accuracy", "metrics": METRICS,
+    "global_metrics": {"accuracy": HALF | ACCURACY},
     "parameters": 12_345, "privacy": None, "late_clients": None, "skipped_rounds": [], "refused": [],
     "bytes": {"up_per_client_round": 999, "down_per_client_round": 1_500_000, "update_bytes_per_parameter": 8.04},
     "seconds": {"total": 9.0, "local": 2.0, "personal": 6.0, "evaluate": 0.01},
@@ -20,8 +24,8 @@ SPENT = {
     "preparation_covered": True,
 }  # fmt: skip
 LATE = {
-    "names": ["x"], "accuracy": {"mean": 0.9}, "local_only": {"accuracy": {"mean": 0.8}}, "global_model": None,
-    "global_fine_tuned": {"accuracy": {"mean": 0.7}},
+    "names": ["x"], "metrics": {"accuracy": {"mean": 0.9}}, "local_only": {"metrics": {"accuracy": {"mean": 0.8}}},
+    "global_model": None, "global_fine_tuned": {"metrics": {"accuracy": {"mean": 0.7}}},
 }  # fmt: skip
 
 
@@ -51,7 +55,7 @@ def test_every_number_in_its_row(rows) -> None:
 
 def test_a_method_that_sends_nothing_is_not_called_protected(rows) -> None:
     silent = {"up_per_client_round": 0, "down_per_client_round": 0, "update_bytes_per_parameter": 0}
-    found = rows(bytes=silent, skipped_rounds=[0, 1, 2], auc=HALF | {"mean": None})
+    found = rows(bytes=silent, skipped_rounds=[0, 1, 2], metrics=METRICS | {"auc": AUC | HALF | {"mean": None}})
     assert found["protection"] == "none needed: nothing left a site"
     assert found["accuracy, global model"] == "none was trained"
     assert found["update"] == "12,345 parameters, not sent"
@@ -81,3 +85,11 @@ def test_late_sites_beside_what_they_would_have_had(rows) -> None:
     assert rows(late_clients=LATE)["late sites, accuracy"] == (
         "0.9000 after one round (1 site); 0.8000 as long alone, 0.7000 it, trained as long"
     )
+
+
+def test_where_lower_is_better_the_table_says_so(rows) -> None:
+    errors = {"title": "MAE", "higher_is_better": False, "percent": False}
+    found = rows(main_metric="mae", metrics={"mae": HALF | errors}, global_metrics={"mae": HALF | errors})
+    assert found["MAE, own models (lower is better)"] == "0.5000 ± 0.1250 over sites"
+    assert found["MAE, global model"] == "0.5000 ± 0.1250 over sites"
+    assert not any("AUC" in name for name in found)

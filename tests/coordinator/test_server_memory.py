@@ -61,7 +61,7 @@ def peak_bytes(sites: int, folder: Path) -> tuple[int, int]:
     tracemalloc.start()  # counts the one site that answers too, which is the same for few sites and for many
     try:
         with ServerState(folder, file.digest) as state:
-            server = Coordinator(file, terms.blueprint.study, terms.params, coordinator, state)
+            server = Coordinator(terms, coordinator, state)
             while not server.finished:
                 for node, site in enumerate(file.sites):
                     parts = server.next_message(node)

@@ -16,6 +16,12 @@ def test_a_misspelt_name_is_an_attribute_error() -> None:
         _ = sapefl_crypto.CohortKay
 
 
+@pytest.mark.parametrize(("gone", "instead"), [("EncryptionPool", "KeyPool"), ("ShardedSum", "Aggregator")])
+def test_what_0_1_0_had_and_is_gone_says_what_to_use(gone: str, instead: str) -> None:
+    with pytest.raises(AttributeError, match=f"{gone}.* any more: .*{instead}"):
+        getattr(sapefl_crypto, gone)
+
+
 @pytest.mark.parametrize(
     "statement",
     [

@@ -1,8 +1,11 @@
 """Bring your own: what is accepted, and what each mistake is told."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
+from secure_sapefl.config import PublicFacts
 from secure_sapefl.data import build_federation
 from secure_sapefl.data.own import Reading, own_table
 from secure_sapefl.errors import BadInput, UnknownName
@@ -133,8 +136,8 @@ def test_a_table_of_mixed_columns_is_read_by_a_proposed_schema(tmp_path):
     assert table.X[0].tolist() == [30.5, 0.0, 7336.0]
     rows, _ = table.prepare(table.X, table.X)
     assert rows.shape == (N, 4)
-    assert table.learn is not None
-    assert table.learn(table.X)(table.X, table.X)[0].shape == (N, 4)
+    assert table.common is not None
+    assert len(table.common.counted(table.X)) == table.common.entries
 
 
 def test_a_schema_says_what_columns_are_and_how_they_are_scaled(tmp_path):
@@ -143,14 +146,62 @@ def test_a_schema_says_what_columns_are_and_how_they_are_scaled(tmp_path):
         'label = "y"\nclasses = ["no", "yes", "perhaps"]\nignored = ["seen", "sex"]\n'
         'features = [{name = "age", low = 0, high = 120}]\n'
     )
-    table = own_table(tmp_path / "mixed.csv", Reading(schema=tmp_path / "schema.toml"))
+    table = own_table(tmp_path / "mixed.csv", Reading(schema=tmp_path / "schema.toml", preparation="public"))
     assert (table.X.shape, table.class_names) == ((N, 1), ("no", "yes", "perhaps"))
     assert table.prepare(table.X, table.X)[0][0, 0] == pytest.approx((30.5 - 60) / (120 / 12**0.5))
     with pytest.raises(BadInput, match="leave out --label"):
         own_table(tmp_path / "mixed.csv", Reading(schema=tmp_path / "schema.toml", label="age"))
 
 
-def test_made_up_clients_of_a_schema_scaled_by_site_share_a_scale(tmp_path):
+def test_a_schema_scaled_by_site_is_for_natural_sites(tmp_path):
+    """Made-up ones agree on a scale, as all do where nobody says anything."""
     (tmp_path / "mixed.csv").write_text(MIXED)
-    assert own_table(tmp_path / "mixed.csv", Reading(label="y", group="sex")).learn is None
-    assert own_table(tmp_path / "mixed.csv", Reading(label="y", group="sex", partition="iid")).learn is not None
+    (tmp_path / "schema.toml").write_text(
+        'label = "y"\nclasses = ["no", "yes"]\nscaling = "site"\nsite = "sex"\nignored = ["seen"]\n'
+        'features = [{name = "age"}]\n'
+    )
+    apart = Reading(schema=tmp_path / "schema.toml")
+    assert own_table(tmp_path / "mixed.csv", apart).common is None
+    assert own_table(tmp_path / "mixed.csv", replace(apart, partition="iid")).common is not None
+    assert own_table(tmp_path / "mixed.csv", replace(apart, preparation="common")).common is not None
+    assert own_table(tmp_path / "mixed.csv", Reading(label="y", group="sex")).common is not None
+
+
+def test_a_number_has_a_range_or_a_learned_scale(tmp_path):
+    path = save(tmp_path / "mine.npz", X=GOOD["X"] % 7, y=np.linspace(10.0, 20.0, N))
+    how = {"clients": 4, "partition": None, "kappa": 1.0, "seed": 0, "labels": "number"}
+    learned = build_federation(str(path), **how)
+    assert (learned.labels.kind, learned.class_names, learned.partition) == ("number", ("y",), "dirichlet")
+    trained = np.concatenate([client.train.y for client in learned.clients])
+    assert trained.std() == pytest.approx(1, abs=1e-5)
+    assert learned.class_counts().sum() == N
+    ranged = build_federation(str(path), **how, options={"target": "0,40"})
+    assert ranged.labels.scale is not None
+    assert ranged.labels.scale.centre == (20.0,)
+    with pytest.raises(BadInput, match="lies outside"):
+        build_federation(str(path), **how, options={"target": "0,15"})
+    with pytest.raises(BadInput, match="expected LOW,HIGH"):
+        build_federation(str(path), **how, options={"target": "15"})
+    with pytest.raises(BadInput, match="told the range of its label"):
+        build_federation(str(path), **how, private=PublicFacts())
+
+
+def test_several_columns_of_y_are_several_labels_and_cannot_be_renamed_by_clusters(tmp_path):
+    y = np.stack([np.arange(N) % 2, np.arange(N) % 3 == 0], axis=1).astype(int)
+    path = save(tmp_path / "mine.npz", X=GOOD["X"] % 7, y=y)
+    how = {"clients": 4, "kappa": 1.0, "seed": 0}
+    found = build_federation(str(path), partition="iid", **how)
+    assert (found.labels.kind, found.classes, found.clients[0].train.y.shape[1]) == ("yes-no", 2, 2)
+    with pytest.raises(BadInput, match="these labels are none"):
+        build_federation(str(path), partition="clustered", **how)
+    with pytest.raises(BadInput, match="the task reads numbers"):
+        build_federation("heart", partition=None, **how | {"clients": None}, labels="number")
+
+
+def test_rows_of_any_shape_as_they_are(tmp_path):
+    X = np.random.default_rng(0).normal(size=(N, 5, 3, 2, 2)).astype(np.float32)
+    path = save(tmp_path / "mine.npz", X=X, y=GOOD["y"])
+    how = {"clients": 4, "partition": "iid", "kappa": 1.0, "seed": 0}
+    assert build_federation(str(path), **how, options={"layout": "as-given"}).shape == (5, 3, 2, 2)
+    with pytest.raises(BadInput, match="layout=as-given"):
+        build_federation(str(path), **how)

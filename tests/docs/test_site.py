@@ -14,6 +14,7 @@ import pytest
 from secure_sapefl.cli.setting_options import setting_options
 from secure_sapefl.config import Config
 from secure_sapefl.study.settings import StudySettings
+from secure_sapefl.transport.metrics import SERVER_GAUGES, SITE_GAUGES
 
 pytest.importorskip("mkdocs", reason="MkDocs is not installed: the documentation site was not built")
 pytest.importorskip("latex2mathml", reason="latex2mathml is not installed: the documentation site was not built")
@@ -120,9 +121,30 @@ def test_every_page_of_docs_is_in_the_menu_once():
 def test_links_out_of_the_docs_become_text_or_pages():
     outside = hook("outside")
     files = type("Files", (), {"get_file_from_path": lambda self, path: path == "privacy.md" or None})()
-    within = lambda text: outside.links_within_the_site(text, Path("docs"), files)  # noqa: E731
+    within = lambda text: outside.links_within_the_site(text, Path("docs"), "a.md", files)  # noqa: E731
     assert within("[the recipe](../crypto/README.md#tags)") == "[the recipe](crypto.md#tags)"
     assert within("[`a.py`](../tests/a.py) and [b](../b.py)") == "`a.py` and `b`"
     assert within("[privacy](privacy.md#limits)") == "[privacy](privacy.md#limits)"
     assert within("[out](https://example.org/x)") == "[out](https://example.org/x)"
-    assert outside.links_within_the_site("[p](docs/privacy.md)", Path(), files) == "[p](privacy.md)"
+    assert outside.links_within_the_site("[p](docs/privacy.md)", Path(), "index.md", files) == "[p](privacy.md)"
+    example, own = Path("examples/imaging"), "examples/imaging.md"
+    written = outside.links_within_the_site(
+        "[d](../../docs/privacy.md) ![b](blood.png) [x](run.py)", example, own, files
+    )
+    assert written == "[d](../privacy.md) ![b](imaging/blood.png) `x`"
+
+
+def test_every_example_is_on_the_site_with_its_pictures(site):
+    examples = sorted((ROOT / "examples").glob("*/README.md"))
+    assert len(examples) >= 3
+    for readme in examples:
+        html = (site / "examples" / f"{readme.parent.name}.html").read_text(encoding="utf-8")
+        for picture in re.findall(r"!\[[^]]*\]\(([^)]+)\)", readme.read_text(encoding="utf-8")):
+            assert f'src="{readme.parent.name}/{picture}"' in html
+            assert (site / "examples" / readme.parent.name / picture).is_file()
+
+
+def test_every_metric_is_on_the_page_of_operations_with_its_help(site):
+    html = unescape((site / "operations.html").read_text(encoding="utf-8"))
+    for gauge in (*SERVER_GAUGES, *SITE_GAUGES):
+        assert f"<td><code>{gauge.name}</code></td>\n<td>{gauge.text}</td>" in html

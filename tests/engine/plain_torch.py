@@ -31,6 +31,9 @@ def from_state_dict(path):
 
 
 def prepared(x, recipe):
+    if recipe["kind"] == "table":  # of numbers alone, called by their places in X
+        assert not recipe["categories"]
+        return prepared(x[:, [int(name) for name in recipe["numbers"]["columns"]]], recipe["numbers"])
     if recipe["kind"] == "as given":
         return x.astype(np.float32)
     known = {name: np.array(recipe[name]) for name in ("recorded", "impute", "mean", "deviation", "clip")}

@@ -4,12 +4,14 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from secure_sapefl import Config
 from secure_sapefl.engine.assembly import assemble, divided, federation_of, study_name
 from secure_sapefl.errors import BadInput, UnknownName
 from secure_sapefl.privacy.errors import PrivacyWarning
+from secure_sapefl.tasks.builtin import CLASSIFICATION
 
 Make = Callable[..., Config]
 
@@ -64,3 +66,29 @@ def test_those_who_come_late_are_the_last(tiny: Make) -> None:
     assert then is not None
     assert (*now.clients, *then.clients) == federation.clients
     assert divided(federation, 0) == (federation, None)
+
+
+def test_balanced_weights_are_counted_and_written_down_and_a_budget_refuses_them(tiny: Callable[..., Config]) -> None:
+    assembly = assemble(tiny(class_weights="balanced"))
+    labels = np.concatenate([client.train.y for client in assembly.federation.clients])
+    weights = [float(one) for one in str(assembly.blueprint.config.class_weights).split(",")]
+    assert weights == pytest.approx(len(labels) / (3 * np.bincount(labels)), rel=1e-5)
+    assert assembly.facts()["class_weights"] == assembly.blueprint.config.class_weights
+    with pytest.raises(BadInput, match="Give the weights as public"):
+        assemble(tiny(class_weights="balanced", dp_epsilon=4.0, dp_delta=1e-3))
+    assert (
+        assemble(tiny(class_weights="1,2,3", dp_epsilon=4.0, dp_delta=1e-3)).blueprint.config.class_weights == "1,2,3"
+    )
+    with pytest.raises(BadInput, match="for classification"):
+        assemble(tiny(class_weights="1,2,3", task="regression"))
+
+
+def test_labels_decide_about_the_task_unless_it_is_named(tiny: Callable[..., Config]) -> None:
+    number = tiny(data_options={"rows": 120, "labels": "number"})
+    assert assemble(number).blueprint.task.name == "regression"
+    assert assemble(number).facts()["divided_by"] == "tenths of the label's public range"
+    federation = federation_of(number)
+    with pytest.raises(BadInput, match="Choose another task"):
+        assemble(tiny(), federation, task=CLASSIFICATION)
+    with pytest.raises(BadInput, match="FedAS needs classes"):
+        assemble(tiny(task="multilabel", method="fedas"))

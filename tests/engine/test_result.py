@@ -31,6 +31,9 @@ BESIDES = {
     "late_clients",
     "preparation",
     "metrics",
+    "global_metrics",
+    "main_metric",
+    "task",
     "keys",
 }
 
@@ -66,8 +69,8 @@ def test_what_the_summary_says(whole: tuple[Path, Result]) -> None:
 def test_a_record_comes_back_from_its_line() -> None:
     record = RoundRecord(
         round_index=3,
-        personal=Scores(Spread((0.5, 1.0)), Spread((0.25, 0.75))),
-        everywhere=Scores(Spread((0.5, 0.5)), Spread(())),
+        personal=Scores({"accuracy": Spread((0.5, 1.0)), "auc": Spread((0.25, 0.75))}),
+        everywhere=Scores({"accuracy": Spread((0.5, 0.5))}),
         changed=True,
         weights=(("a", 3), ("b", 1)),
         traffic=Traffic(up=10.0, down=20.0, update=8.0),
@@ -81,7 +84,7 @@ def test_a_record_comes_back_from_its_line() -> None:
 
 def test_a_value_that_is_undefined_travels_as_null(tiny: Callable[..., Config]) -> None:
     line = simulate(tiny(rounds=1, method="local")).rounds[0].to_json()
-    line["auc"]["per_client"] = [None, 0.5]
+    line["metrics"]["auc"]["per_client"] = [None, 0.5]
     first, second = RoundRecord.from_json(line).personal.auc.per_client
     assert math.isnan(first)
     assert second == 0.5

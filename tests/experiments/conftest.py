@@ -67,8 +67,8 @@ def result() -> Callable[..., CellResult]:
 
     def make(*accuracy: float, **changes: Any) -> CellResult:
         values = {
-            "accuracy": accuracy,
-            "auc": accuracy,
+            "main": accuracy,
+            "second": accuracy,
             "trajectory": (accuracy,),
             "client_names": tuple(f"c{i}" for i in range(len(accuracy))),
             "source": "made up",

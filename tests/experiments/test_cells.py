@@ -25,8 +25,8 @@ def cell_of(setting: Setting, contender: Contender = FEDAVG) -> Cell:
 def test_a_cell_is_one_simulation(tiny: Callable[..., Setting]) -> None:
     cell = cell_of(tiny())
     result, reference = run_cell(cell), simulate(cell.config)
-    assert result.accuracy == reference.accuracy.per_client
-    assert result.trajectory[-1] == pytest.approx(result.accuracy, abs=1e-5)
+    assert result.main == reference.accuracy.per_client
+    assert result.trajectory[-1] == pytest.approx(result.main, abs=1e-5)
     assert len(result.trajectory) == 2
 
 
@@ -75,8 +75,8 @@ def test_a_file_that_changes_under_an_experiment_is_noticed(tiny: Callable[..., 
 
 def test_the_store_gives_back_what_it_was_given(tmp_path: Path, tiny: Callable[..., Setting]) -> None:
     result = CellResult(
-        accuracy=(0.5, 1 / 3),
-        auc=(float("nan"), 0.25),
+        main=(0.5, 1 / 3),
+        second=(float("nan"), 0.25),
         trajectory=((0.1, 0.2), (0.5, 0.33333)),
         client_names=("a", "b"),
         source="s",
@@ -88,12 +88,12 @@ def test_the_store_gives_back_what_it_was_given(tmp_path: Path, tiny: Callable[.
     store.save(cell, result)
     again = store.load(cell)
     assert again is not None
-    assert math.isnan(again.auc[0])
-    assert replace(again, auc=()) == replace(result, auc=())
+    assert math.isnan(again.second[0])
+    assert replace(again, second=()) == replace(result, second=())
     assert json.loads(store.path(cell).read_text())["cell"]["config"]["method"] == "fedavg"
 
 
-@pytest.mark.parametrize("content", ["", "{", "[]", "{}", '{"result": {}}', '{"result": {"accuracy": 3}}'])
+@pytest.mark.parametrize("content", ["", "{", "[]", "{}", '{"result": {}}', '{"result": {"main": 3}}'])
 def test_a_damaged_file_is_named_and_not_passed_over(
     tmp_path: Path, tiny: Callable[..., Setting], content: str
 ) -> None:

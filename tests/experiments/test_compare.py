@@ -6,6 +6,7 @@ from secure_sapefl.experiments.cells import Cell, CellResult
 from secure_sapefl.experiments.compare import Comparison, Request, compare
 from secure_sapefl.experiments.runner import Runner
 from secure_sapefl.experiments.setting import Contender, Setting, Task
+from secure_sapefl.report.shown import Shown
 
 SYNTHETIC = Task(dataset="synthetic")
 
@@ -37,12 +38,28 @@ def test_placements_are_of_one_task_and_one_metric(
     contenders = (Contender(method="fedavg"), Contender(method="sapefl"))
     request = Request(setting=tiny(), tasks=(SYNTHETIC,), contenders=contenders)
     results = {
-        ("synthetic", "fedavg"): (result(0.5, 0.7, auc=(0.9, 0.9)),),
-        ("synthetic", "sapefl"): (result(0.6, 0.8, auc=(0.2, 0.4)),),
+        ("synthetic", "fedavg"): (result(0.5, 0.7, second=(0.9, 0.9)),),
+        ("synthetic", "sapefl"): (result(0.6, 0.8, second=(0.2, 0.4)),),
     }
     comparison = Comparison(request=request, results=results, choices={})
-    assert {label: one.rank for label, one in comparison.placements(SYNTHETIC, "accuracy").items()} == {
+    assert {label: one.rank for label, one in comparison.placements(SYNTHETIC, 0).items()} == {
         "fedavg": 2,
         "sapefl": 1,
     }
-    assert comparison.placements(SYNTHETIC, "auc")["fedavg"].estimate.mean == 0.9
+    assert comparison.placements(SYNTHETIC, 1)["fedavg"].estimate.mean == 0.9
+
+
+def test_where_lower_is_better_the_lowest_is_first(
+    tiny: Callable[..., Setting], result: Callable[..., CellResult]
+) -> None:
+    contenders = (Contender(method="fedavg"), Contender(method="sapefl"))
+    request = Request(setting=tiny(), tasks=(SYNTHETIC,), contenders=contenders)
+    error = (Shown(name="mae", title="MAE", higher_is_better=False),)
+    results = {
+        ("synthetic", "fedavg"): (result(5.0, 7.0, shown=error),),
+        ("synthetic", "sapefl"): (result(6.0, 8.0, shown=error),),
+    }
+    placed = Comparison(request=request, results=results, choices={}).placements(SYNTHETIC, 0)
+    assert (placed["fedavg"].rank, placed["sapefl"].rank) == (1, 2)
+    assert placed["fedavg"].duel is not None
+    assert placed["fedavg"].duel.difference == -1.0

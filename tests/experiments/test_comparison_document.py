@@ -51,7 +51,7 @@ def comparison(tiny: Callable[..., Setting], result: Callable[..., CellResult]) 
         },
         choices={
             ("synthetic", "sapefl"): Choice(
-                trial=Trial(lr=0.05, options={"anchor_strength": 3.0}), validation_accuracy=0.612, tried=9
+                trial=Trial(lr=0.05, options={"anchor_strength": 3.0}), validation=0.612, tried=9
             )
         },
     )
@@ -90,7 +90,7 @@ def test_a_comparison_for_programs(comparison: Comparison) -> None:
             "method": "sapefl",
             "lr": 0.05,
             "options": {"anchor_strength": 3.0},
-            "validation_accuracy": 0.612,
+            "validation": 0.612,
             "tried": 9,
         }
     ]
@@ -103,7 +103,7 @@ def test_several_datasets_get_an_overview_with_mean_ranks(
 ) -> None:
     tasks = Task(dataset="synthetic"), Task(dataset="har", changes={"partition": "natural"})
     request = Request(setting=tiny(), tasks=tasks, contenders=(Contender(method="fedavg"),))
-    results = {("synthetic", "fedavg"): (result(0.5),), ("har (natural)", "fedavg"): (result(0.75, auc=(NAN,)),)}
+    results = {("synthetic", "fedavg"): (result(0.5),), ("har (natural)", "fedavg"): (result(0.75, second=(NAN,)),)}
     text = document(Comparison(request=request, results=results, choices={})).to_markdown()
     assert "| method | synthetic | har (natural) | mean rank |" in text
     assert "| fedavg | 50.00 (1) | 75.00 (1) | 1.0 |" in text

@@ -21,6 +21,6 @@ def test_the_best_trial_is_chosen_on_validation_rows_with_one_seed(
     plain, proximal = choices["synthetic", "fedavg"], choices["synthetic", "fedprox"]
     assert (plain.trial.lr, dict(plain.trial.options), plain.tried) == (0.07, {}, 9)
     assert (proximal.trial.lr, dict(proximal.trial.options), proximal.tried) == (0.05, {"mu": 1.0}, 9)
-    assert plain.validation_accuracy == pytest.approx(0.9)
+    assert plain.validation == pytest.approx(0.9)
     assert {(cell.judged_on, cell.config.seed, cell.config.rounds) for cell in tried} == {("validation", 5, 1)}
     assert [cell.config.lr for cell in tried[:9]] == list(FINE_RATES)

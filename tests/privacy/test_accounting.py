@@ -1,6 +1,7 @@
 """Known answers, and three accountants that must agree: Opacus' RDP and PRV, and Google's dp-accounting."""
 
 import math
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
@@ -8,7 +9,7 @@ import dp_accounting
 import pytest
 from dp_accounting.pld import PLDAccountant
 from dp_accounting.rdp import RdpAccountant
-from opacus.accountants import RDPAccountant
+from opacus.accountants import PRVAccountant, RDPAccountant
 from scipy.optimize import brentq
 from scipy.stats import norm
 
@@ -19,6 +20,8 @@ from secure_sapefl.privacy.accounting import (
     composition_in_sums,
     prv_epsilon,
     rdp_epsilon,
+    renyi_divergence,
+    tightest,
 )
 from secure_sapefl.privacy.events import Event
 
@@ -90,6 +93,31 @@ def test_one_gaussian_by_rdp_is_a_formula() -> None:
     """RDP of order a is a / 2s^2; epsilon is its conversion at the best order (Balle et al. 2020, Theorem 21)."""
     by_hand = (a / 32 + math.log((a - 1) / a) - (math.log(DELTA) + math.log(a)) / (a - 1) for a in ORDERS)
     assert rdp_epsilon(ONE_GAUSSIAN, DELTA) == pytest.approx(min(by_hand), rel=1e-12)
+
+
+@pytest.mark.parametrize("delta", [1e-8, 1e-5, 0.02])
+@pytest.mark.parametrize("spent", [*LISTS, [(0.6, 0.3, 20)], [(60.0, 0.01, 3)]], ids=[*NAMES, "much", "little"])
+def test_orders_left_out_are_never_the_best_one(spent: Composition, delta: float) -> None:
+    """Opacus over all orders says the same to the last bit, and most series at broken orders are not needed for it."""
+    accountant = RDPAccountant()
+    accountant.history = spent
+    asked: list[float] = []
+
+    def divergence(order: float) -> float:
+        return asked.append(order) or renyi_divergence(spent, order)
+
+    with warnings.catch_warnings(action="ignore"):
+        epsilon, order = accountant.get_privacy_spent(delta=delta, alphas=list(ORDERS))
+    assert tightest(divergence, delta) == (max(0.0, epsilon), order)
+    assert len(asked) == len(set(asked)) < len(ORDERS)
+
+
+def test_a_grid_found_sooner_is_opacus_grid() -> None:
+    accountant = PRVAccountant()
+    accountant.history = [(2.0, 0.2, 30), (9.0, 0.5, 10)]
+    error = rdp_epsilon(accountant.history, DELTA) / 200
+    with warnings.catch_warnings(action="ignore"):
+        assert prv(accountant.history) == accountant.get_epsilon(DELTA, eps_error=error)
 
 
 def test_nothing_spent_is_nothing() -> None:

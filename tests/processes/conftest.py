@@ -17,9 +17,10 @@ import pytest
 
 import secure_sapefl
 from sapefl_crypto import CohortKey, Parameters, SiteIdentity
+from sapefl_crypto.joint.tags import TagRoot
 from sapefl_crypto.keys.certificates import make_certificates, make_node_key
 from sapefl_crypto.keys.custody import cohort_record, identity_record, seal_copy
-from sapefl_crypto.keys.keyfile import write_key
+from sapefl_crypto.keys.keyfile import KeyRecord, write_key
 from sapefl_crypto.secret import Secret
 from secure_sapefl.privacy.ledger_file import FileStore
 from secure_sapefl.site.consent import approve
@@ -214,6 +215,7 @@ def loose_policy() -> str:
         .replace("max_epsilon_lifetime = 8.0", "max_epsilon_lifetime = 100.0")
         .replace("1e-5", "1e-3")
         .replace("min_cohort = 3", "min_cohort = 2")
+        .replace('code = "never"', 'code = "reviewed"')
     )
 
 
@@ -250,6 +252,13 @@ def _programs(python: str, folder: Path) -> dict[str, str]:
 Deploy = Callable[..., Deployment]
 
 
+def _cohort(file: StudyFile) -> KeyRecord:
+    if file.keys == "joint":
+        return cohort_record(Secret(TagRoot.generate().export_secret()), study=file.name, parameters={"keys": "joint"})
+    params = Parameters.exact(max_clients=file.protection.max_clients, max_abs_value=file.protection.max_abs_value)
+    return cohort_record(Secret(CohortKey.generate(params).export_secret()), study=file.name, parameters={})
+
+
 @pytest.fixture
 def deploy(tmp_path: Path) -> Iterator[Deploy]:
     """``deploy({"north": csv, …}, rounds=2)``: everything a study needs before its processes start."""
@@ -275,9 +284,7 @@ def deploy(tmp_path: Path) -> Iterator[Deploy]:
         }
         file = StudyFile(**(defaults | fields))
         (folder / "study.toml").write_text(signed_text(file, coordinator))
-        params = Parameters.exact(max_clients=file.protection.max_clients, max_abs_value=file.protection.max_abs_value)
-        secret = Secret(CohortKey.generate(params).export_secret())
-        cohort = cohort_record(secret, study=file.name, parameters={})
+        cohort = _cohort(file)
         (folder / "nodes").mkdir()
         for site, identity in identities.items():
             home = SiteHome.create(folder / site, identity, files[site], loose_policy())

@@ -20,8 +20,9 @@ from secure_sapefl.engine.assembly import assemble
 from secure_sapefl.engine.simulator import Simulation
 from secure_sapefl.metrics import Scores
 from secure_sapefl.site.data import federation, load_site
-from secure_sapefl.site.own_model import own_sites, personal_model
+from secure_sapefl.site.own_model import personal_model
 from secure_sapefl.site.state import SiteState
+from secure_sapefl.site.trainer.training import OwnProcess
 from secure_sapefl.study.terms import StudyTerms
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "heart_hospitals"
@@ -65,14 +66,14 @@ def print_scores(name: str, scores: Scores, place: int = 0) -> None:
 def simulated(study: Any, files: dict[str, Path], method: str) -> Scores:
     config = study.file.config().model_copy(update={"workers": 0, "method": method})
     result = Simulation(assemble(config, federation(study.file, files))).run()
-    return Scores(result.accuracy, result.auc)
+    return Scores({"accuracy": result.accuracy, "auc": result.auc})
 
 
 def ended(study: Any, files: dict[str, Path], when: str) -> tuple[SiteState, Tensor]:
     """The late hospital's state and own model, which is told to whoever reads."""
     terms, path = StudyTerms.from_file(study.file), study.home(LATE).state_path(study.file.digest)
     state, rows = SiteState.load(path, study=study.file.digest, site=LATE), load_site(files[LATE], study.file, LATE)
-    own = personal_model(terms, own_sites(terms, rows), state)
+    own = personal_model(OwnProcess(terms, rows), state)
     place = study.file.index(LATE)
     for name, theta in ((f"{when}, own model", own), (f"{when}, global model", state.theta_global)):
         logits = terms.blueprint.model.outputs(theta[None], torch.from_numpy(rows.test.X)[None])[0].numpy()

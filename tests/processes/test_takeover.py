@@ -27,7 +27,7 @@ from flwr.supernode.node_auth_http_interceptor import NodeAuthHttpInterceptor
 from sapefl_crypto.keys.keyfile import Kind, read_key, write_key
 from sapefl_crypto.secret import Secret
 from secure_sapefl.transport.flower import Tls, environment, write_bundle
-from secure_sapefl.transport.relay import RelayUser
+from secure_sapefl.transport.users import OtherUser
 
 pytestmark = pytest.mark.slow
 Small = Callable[..., Any]
@@ -234,7 +234,7 @@ def test_a_hospital_that_submits_a_run_takes_nothing_over(small: Small, outside:
 def test_foreign_code_in_the_serverapps_place_gains_nothing(small: Small, anybody: Anybody, outside: Path) -> None:
     """The worst case: somebody on the server's machine has got hold of Flower's own secret and has a foreign app
     executed as our ServerApp is, by the same user and with the same environment."""
-    user, near = RelayUser.named("nobody"), outside / "server.run"
+    user, near = OtherUser.named("nobody"), outside / "server.run"
     python, programs = anybody(outside)
     study = begun(small, "--relay-user", "nobody", "--run", str(near), python=python, programs=programs)
     (outside / "home").mkdir()

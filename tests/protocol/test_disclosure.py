@@ -268,3 +268,5 @@ def test_joint_studies_say_what_they_do_not_protect_against() -> None:
     assert "scores are known" in known
     assert "betray the cohort key" in stays("shared")[1]
     assert "no key can be learned" in stays("joint")[1]
+    assert "test results stay" in stays("shared")[0]
+    assert "inside an encrypted sum" in stays("shared", "sum")[0]

@@ -55,8 +55,8 @@ def record(index, own, auc, everywhere, method, refusals):
     silent = method == "local"
     return RoundRecord(
         round_index=index,
-        personal=Scores(Spread(tuple(own)), Spread(tuple(auc))),
-        everywhere=Scores(Spread(tuple(everywhere)), Spread(())),
+        personal=Scores({"accuracy": Spread(tuple(own)), "auc": Spread(tuple(auc))}),
+        everywhere=Scores({"accuracy": Spread(tuple(everywhere))}),
         changed=not silent,
         weights=(),
         traffic=Traffic(up=0, down=0, update=0) if silent else Traffic(up=1234.0, down=5678.0, update=800.0),

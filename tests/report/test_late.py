@@ -32,7 +32,7 @@ def test_late_sites_have_a_table_of_their_own(make_folder):
     run = load_run(make_folder(late_clients=BLOCK))
     view = late_of(run)
     assert view.columns == ("Alone, as many epochs", "Global model")
-    assert [(site.name, site.accuracy, site.beside) for site in view.sites] == [
+    assert [(site.name, site.main, site.beside) for site in view.sites] == [
         ("Dora", 0.875, (0.5, 0.25)),
         ("<b>Emil</b>", 0.625, (0.75, 0.375)),
     ]

@@ -175,7 +175,7 @@ def test_several_runs_are_compared_with_the_first(comparison):
     rows = [text for text in comparison.texts("tr") if re.match(r"[abc] \d+\.\d %", text)]
     assert "the reference" in rows[0]
     assert "+0.0+0.0 to +0.0 0, 0" in rows[1]
-    assert "other rows or sites than the reference" in rows[2]
+    assert "other rows, sites or task than the reference" in rows[2]
 
 
 def test_a_name_cannot_become_markup(make_run):

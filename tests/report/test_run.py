@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from secure_sapefl.errors import BadInput
+from secure_sapefl.report.page import render_page
 from secure_sapefl.report.run import load_run, printable
 
 
@@ -122,3 +123,16 @@ def test_a_method_nobody_knows(make_folder):
 def test_characters_no_page_may_hold_are_replaced():
     assert printable("a\x00b\ud800c\nd") == "a�b�c�d"
     assert printable("Köln 北京") == "Köln 北京"
+
+
+def test_a_table_of_the_patients_is_shown_where_the_folder_has_one(make_folder):
+    folder = make_folder()
+    assert load_run(folder).table is None
+    fields = {"groups": ["all"], "lines": [{"column": "Größe", "says": "mean", "values": {"all": 1.75}}]}
+    document = fields | {"smallest_cell": 5, "notes": ["Sums over 4 sites."]}
+    (folder / "table-1.json").write_text(json.dumps(document), encoding="utf-8")
+    table = load_run(folder).table
+    assert table["lines"] == [("Größe", "mean", "1.75")]
+    page = render_page([load_run(folder)])
+    assert "Who the patients are" in page
+    assert "Sums over 4 sites." in page

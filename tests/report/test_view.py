@@ -33,6 +33,7 @@ def test_facts_say_what_protected_the_run_and_name_nothing_that_is_unknown(make_
     assert facts["Sites, rounds, seed"] == "3, 2, 0"
     assert facts["Protection"].startswith("ckks: updates encrypted")
     assert facts["Preparation"] == "as given"
+    assert facts["Model"] == "small, 100 parameters"
     silent = dict(facts_of(make_run(method="local")))
     assert silent["Protection"] == "none needed: nothing left a site"
     assert "Preparation" not in silent

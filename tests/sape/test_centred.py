@@ -38,7 +38,7 @@ def test_identical_models_are_set_apart_by_nothing() -> None:
 def test_peers_that_answer_like_the_site_are_found_among_others() -> None:
     own = torch.tensor([[[5.0, 0.0], [0.0, 5.0]]])
     peers = torch.stack([own, -own])
-    found = centred_outputs(own, peers, torch.tensor([[True, True]]), torch.ones(1, 2))
+    found = centred_outputs(own.softmax(-1), peers.softmax(-1), torch.tensor([[True, True]]), torch.ones(1, 2))
     assert found[0, 0] == pytest.approx(1, abs=1e-5)
     assert found[0, 1] == 0
 

@@ -69,17 +69,7 @@ def test_the_command_prints_a_table_or_json(tree):
     assert document["files"] == 5
 
 
-def test_lines_of_new_features_are_counted_apart(tree):
-    gate = tree / "secure_sapefl/transport/gate.py"
-    gate.parent.mkdir()
-    gate.write_text("x = 1\n" * 7)
+def test_without_a_history_nothing_is_said_about_0_1_0(tree):
     found = measure.measure(tree)
-    assert {feature: lines for feature, lines in found.lines_of_features.items() if lines} == {
-        "Flower without keys: gate, relay": 7
-    }
-    assert f"of them for what 0.1.0 had            {found.lines - 7} at most" in measure.table(found)
-
-
-def test_every_place_of_a_feature_is_there():
-    for places in measure.FEATURES.values():
-        assert [place for place in places if not (ROOT / place).exists()] == []
+    assert found.growth is None
+    assert "of them for what 0.1.0 had            unknown" in measure.table(found)

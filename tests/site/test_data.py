@@ -4,14 +4,14 @@ import math
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pytest
 
 from secure_sapefl.data import build_federation
 from secure_sapefl.data.tables.preparation import preparation
-from secure_sapefl.data.tables.schema import read_schema
+from secure_sapefl.data.tables.schema import read_schema, schema_text
 from secure_sapefl.engine.assembly import assemble
 from secure_sapefl.engine.simulator import Simulation
 from secure_sapefl.errors import BadInput, SapeflError
@@ -72,7 +72,10 @@ def test_scaling_by_the_site_learns_from_training_rows_only(make_study: MakeStud
     assert abs(client.test.X.mean()) > 1e-3
 
 
-def test_a_site_divides_its_rows_as_the_simulator_does(make_study: MakeStudy, tmp_path: Path) -> None:
+@pytest.mark.parametrize("how", ["site", "common"])
+def test_a_site_divides_its_rows_as_the_simulator_does(
+    make_study: MakeStudy, tmp_path: Path, how: Literal["site", "common"]
+) -> None:
     """Four sites as one CSV with a group column, and as a file each: the same rows, bit for bit."""
     rng = np.random.default_rng(3)
     rows = [(name, *rng.normal(size=2).round(3), "np"[k % 2]) for name in "abc" for k in range(20)]
@@ -81,9 +84,15 @@ def test_a_site_divides_its_rows_as_the_simulator_does(make_study: MakeStudy, tm
     files = {name: tmp_path / f"{name}.csv" for name in "abc"}
     for name, path in files.items():
         path.write_text("u,v,y\n" + "".join(f"{u},{v},{y}\n" for s, u, v, y in rows if s == name))
-    schema = {"label": "y", "classes": ["n", "p"], "features": [{"name": "u"}, {"name": "v"}], "scaling": "site"}
-    ours = federation(make_study(data=schema, seed=5), files)
-    theirs = build_federation(str(whole), clients=None, partition=None, kappa=1.0, seed=5, label="y", group="site")
+    features = [{"name": name, "low": -4, "high": 4} for name in "uv"]
+    schema = {"label": "y", "classes": ["n", "p"], "features": features, "site": "site"}
+    study = make_study(data=schema, seed=5, preparation=how)
+    (tmp_path / "schema.toml").write_text(schema_text(study.data))
+    ours = federation(study, files)
+    schema_path = tmp_path / "schema.toml"
+    theirs = build_federation(
+        str(whole), clients=None, partition=None, kappa=1.0, seed=5, schema=schema_path, preparation=how
+    )
     assert ours.shape == theirs.shape
     for mine, reference in zip(ours.clients, theirs.clients, strict=True):
         assert mine.name == reference.name

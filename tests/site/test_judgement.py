@@ -97,12 +97,17 @@ def test_what_was_spent_before_counts(study: StudyFile, policy: Policy) -> None:
     assert judged(study, policy, events=(event(steps=5_000),)) == ["epsilon over all studies"]
 
 
-def test_test_results_stay(study: StudyFile, policy: Policy) -> None:
+def test_test_results_stay_or_leave_as_a_sum_the_owner_allows(study: StudyFile, policy: Policy) -> None:
     (line,) = (one for one in judge(StudyTerms.from_file(study), policy, 80, ()) if one.topic == "test results")
-    assert (line.says, line.verdict, line.policy) == ("stay at the site", "ok", "metrics_may_leave = false")
-    reporting = StudyTerms.from_file(study.model_copy(update={"metrics": "exact"}))  # as a later release might
-    assert judged(reporting.file, policy) == ["test results"]
-    assert judged(reporting.file, policy.model_copy(update={"metrics_may_leave": True})) == []
+    assert line.says == "stay at the site; in a private study they would need noise of their own"
+    assert (line.verdict, line.policy) == ("ok", "metrics_may_leave = false")
+    summed = study.model_copy(update={"metrics": "sum"})
+    assert judged(summed, policy) == ["test results"]
+    for allowed in ("sum", True):
+        may = policy.model_copy(update={"metrics_may_leave": allowed})
+        assert judged(summed, may) == []
+    (line,) = (one for one in judge(StudyTerms.from_file(summed), may, 80, ()) if one.topic == "test results")
+    assert "encrypted, as a part of a sum over at least" in line.says
 
 
 def test_means_taken_from_records_are_told(make_study: MakeStudy, policy: Policy) -> None:

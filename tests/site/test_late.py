@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from secure_sapefl.site import study_site
+from secure_sapefl.site.trainer.training import Asked, OwnProcess
 from secure_sapefl.study.settings import PrivacyTerms
 from secure_sapefl.transport.wire import ToSite, read_to_server, read_to_site, write_to_site
 
@@ -110,13 +110,13 @@ def test_a_site_that_took_part_is_sent_no_models_at_the_end(world: World) -> Non
 @pytest.fixture
 def starts(monkeypatch: pytest.MonkeyPatch) -> list[torch.Tensor]:
     """The personal models with which sites began their rounds."""
-    found, genuine = [], study_site.run_round
+    found, genuine = list[torch.Tensor](), OwnProcess.contribution
 
-    def watched(algorithm: Any, options: Any, group: Any, names: Any) -> Any:
-        found.append(group.state["theta_personal"][0].clone())
-        return genuine(algorithm, options, group, names)
+    def watched(training: OwnProcess, asked: Asked) -> Any:
+        found.append(asked.own["theta_personal"][0].clone())
+        return genuine(training, asked)
 
-    monkeypatch.setattr(study_site, "run_round", watched)
+    monkeypatch.setattr(OwnProcess, "contribution", watched)
     return found
 
 
@@ -145,7 +145,7 @@ def test_one_that_is_drawn_late_begins_where_a_simulated_one_does(world: World, 
     starts.clear()
     while agent.state.answered < 0:
         deployed.post(agent.site.name, place)
-    assert torch.equal(starts[0], agent.site.sites.theta_initial)
+    assert torch.equal(starts[0], agent.site.training.theta_initial)
     assert not torch.equal(starts[0], agent.state.theta_global)
 
 
@@ -233,5 +233,5 @@ def test_the_end_is_remembered(world: World) -> None:
 
 
 def _initial(deployed: Any) -> torch.Tensor:
-    theta: torch.Tensor = deployed.agents["west"].site.sites.theta_initial
+    theta: torch.Tensor = deployed.agents["west"].site.training.theta_initial
     return theta

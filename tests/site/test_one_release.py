@@ -108,7 +108,7 @@ def test_killed_before_the_upload_is_kept_a_site_does_not_send_last_rounds_again
     deployed.run(until=lambda server: server.round_index == 1)
     message = invited(deployed)
     with monkeypatch.context() as patch:
-        patch.setattr("secure_sapefl.site.state_files.write_private", die)
+        patch.setattr("secure_sapefl.site.state.StateFiles.keep_upload", die)
         with pytest.raises(KeyboardInterrupt):
             answer(deployed, message)
     spent = deployed.agents["north"].epsilon

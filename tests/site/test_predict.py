@@ -11,9 +11,10 @@ from secure_sapefl.errors import BadInput, HomeRejected
 from secure_sapefl.metrics import softmax
 from secure_sapefl.site.data import load_site
 from secure_sapefl.site.home import SiteHome
-from secure_sapefl.site.own_model import own_sites, personal_model
+from secure_sapefl.site.own_model import personal_model
 from secure_sapefl.site.predict import predict
 from secure_sapefl.site.state import SiteState
+from secure_sapefl.site.trainer.training import OwnProcess
 from secure_sapefl.study.file import StudyFile
 from secure_sapefl.study.terms import StudyTerms
 
@@ -75,9 +76,9 @@ def test_records_keep_their_names_and_a_label_is_not_looked_at(
 
 
 def test_the_group_of_one_is_the_site_of_the_roster(home: SiteHome, terms: StudyTerms, theta: torch.Tensor) -> None:
-    sites = own_sites(terms, load_site(home.data_path, terms.file, "a"))
+    training = OwnProcess(terms, load_site(home.data_path, terms.file, "a"))
     state = SiteState.load(home.state_path(terms.file.digest), study=terms.file.digest, site="a")
-    assert torch.equal(personal_model(terms, sites, state), theta)
+    assert torch.equal(personal_model(training, state), theta)
 
 
 def test_before_the_first_round_there_is_no_model(home: SiteHome, terms: StudyTerms, patients: Path) -> None:

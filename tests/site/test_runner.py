@@ -20,6 +20,7 @@ from secure_sapefl.site.home import SiteHome
 from secure_sapefl.site.ledger.files import LedgerFiles, SiteLedger
 from secure_sapefl.site.ledger.lines import SiteEvent
 from secure_sapefl.study.file import StudyFile
+from secure_sapefl.transport.expiry import CertificateWatch
 
 
 def start(study: Path, home: SiteHome, device: str) -> None:
@@ -84,7 +85,9 @@ def test_what_a_site_tells_about_itself(world: Callable[..., Any], tmp_path: Pat
     deployed = world(rounds=1)
     deployed.start_all()
     agent = deployed.agents["north"]
-    running = runner.RunningSite(deployed.file, agent, SimpleNamespace(restarts=2), tmp_path / "status.json", "cpu")
+    running = runner.RunningSite(
+        deployed.file, agent, SimpleNamespace(restarts=2), tmp_path / "status.json", "cpu", CertificateWatch(None)
+    )
     assert running.status()["last_letter"] is None
     running.answer(deployed.server.next_message(0))
     with pytest.raises(FrameRejected):

@@ -8,6 +8,7 @@ import pytest
 
 from sapefl_crypto import Aggregate
 from sapefl_crypto.errors import AggregateRejected
+from secure_sapefl.errors import StudyRejected
 from secure_sapefl.privacy.ledger_file import read_events
 from secure_sapefl.privacy.randomness import SystemRandomness
 from secure_sapefl.study.settings import PrivacyTerms
@@ -21,7 +22,7 @@ REAL = PrivacyTerms(epsilon=8.0, delta=1e-4, noise="secure")
 @pytest.fixture
 def sharing(world: World) -> World:
     def make(**fields: Any) -> Any:
-        defaults = {"method": "fedavg", "dp_noise": "shared", "privacy": TRIAL, "dp_colluders": 0}
+        defaults = {"method": "fedavg", "dp_noise": "shared", "privacy": TRIAL, "dp_colluders": 0, "min_cohort": 4}
         deployed = world(**(defaults | fields))
         deployed.policy = deployed.policy.model_copy(update={"max_epsilon_shared": 8.0, "min_honest_sites": 1})
         deployed.start_all()
@@ -41,13 +42,21 @@ def test_a_study_ends_where_its_plan_says_and_the_ledger_names_both_numbers(shar
         assert last.note == f"epsilon_shared {plan.epsilon_shared:.4g}, m = 4, t = 0"
 
 
-def test_a_sum_of_fewer_than_planned_is_not_made(sharing: World) -> None:
-    """One of four stays away, four are needed: rounds end without a sum, and nobody takes a step."""
-    deployed = sharing(dp_contributors=4, min_cohort=3)
-    deployed.run("west")
-    for name in ("north", "east", "south"):
-        assert deployed.agents[name].state.absorbed == 2
-        assert deployed.agents[name].state.theta_global[-1] == 0
+def test_a_round_waits_for_as_many_as_its_noise_was_planned_for(sharing: World) -> None:
+    """One of four stays away past several deadlines, four are needed: nobody pays again, and nothing is lost."""
+    deployed = sharing(dp_contributors=4, min_cohort=4)
+    deployed.run("west", until=lambda _: deployed.clock.now > 1300)
+    plan, waiting = deployed.terms.shared.plan, deployed.agents["north"]
+    assert waiting.state.absorbed == -1
+    assert 0 < waiting.epsilon < plan.epsilon_max
+    deployed.run()
+    assert waiting.state.theta_global[-1] == 3
+    assert waiting.epsilon == pytest.approx(plan.epsilon_max)
+
+
+def test_a_study_whose_rounds_could_be_paid_for_and_not_opened_is_refused(sharing: World) -> None:
+    with pytest.raises(StudyRejected, match="min_cohort = 3, and shared noise is planned for 4"):
+        sharing(dp_contributors=4, min_cohort=3)
 
 
 def test_with_enough_contributors_a_site_may_stay_away_and_the_plan_holds(sharing: World) -> None:
@@ -103,10 +112,10 @@ def test_a_site_opens_no_sum_that_its_noise_was_not_planned_for(
     sharing: World, senders: tuple[str, ...], weights: tuple[float, ...], check: str | None
 ) -> None:
     """Three contributors instead of four; four of whom one, and its noise, counts half; and what was planned."""
-    deployed = sharing(dp_contributors=4, min_cohort=3)
+    deployed = sharing(dp_contributors=4, min_cohort=4)
     outcome = outcome_of(deployed, senders, weights)
     opened: list[Any] = []
-    key = deployed.agents["north"].site._key  # to see whether anything is decrypted
+    key = deployed.agents["north"].site.keys.key
     decrypt = type(key).decrypt_chunks
 
     def watched(self: Any, aggregate: Aggregate, first: int = 0) -> Any:

@@ -22,7 +22,8 @@ def shared(make_study: MakeStudy) -> Callable[..., StudyTerms]:
     """Three sites, of whom one is curious and one colludes: h = 1 is all there is."""
 
     def make(**changes: Any) -> StudyTerms:
-        fields = {"method": "fedavg", "dp_noise": "shared", "privacy": {"epsilon": 2, "delta": 1e-5}}
+        private = {"min_cohort": 3, "privacy": {"epsilon": 2, "delta": 1e-5}}
+        fields = {"method": "fedavg", "dp_noise": "shared", **private}
         return StudyTerms.from_file(make_study(**(fields | changes)))
 
     return make

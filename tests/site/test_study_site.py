@@ -9,41 +9,30 @@ import numpy as np
 import pytest
 import torch
 
-from sapefl_crypto import CohortKey
 from secure_sapefl.protocol.messages import Invitation
-from secure_sapefl.site.data import load_site
-from secure_sapefl.site.home import SiteHome
+from secure_sapefl.site.keys import SharedKey
 from secure_sapefl.site.study_site import StudySite
-from secure_sapefl.study.file import StudyFile
-from secure_sapefl.study.terms import StudyTerms
+from secure_sapefl.site.trainer.training import OwnProcess
 
 
-def test_the_global_model_visits_the_device_and_is_kept_in_main_memory(
-    make_study: Callable[..., StudyFile], home: SiteHome
-) -> None:
-    study = make_study(method="fedavg")
-    params = StudyTerms.from_file(study).params
-    rows = load_site(home.data_path, study, "a")
-    site = StudySite(StudyTerms.from_file(study), rows, CohortKey.generate(params), home.policy(), None)
-    state = site.first_state()
-    site.device = torch.device("meta")  # a place that is not main memory and that every machine has
-    invitation = Invitation(site="a", round_index=0, peers=(), models=())
-    group, _ = site._group(state, invitation)  # what comes after it needs a card
-    assert (group.theta_global.device.type, state.theta_global.device.type) == ("meta", "cpu")
+def study_site(deployed: Any, name: str) -> StudySite:
+    training = OwnProcess(deployed.terms, deployed.rows[name])
+    return StudySite(deployed.terms, training, keys(deployed), deployed.policy)
+
+
+def keys(deployed: Any) -> SharedKey:
+    return SharedKey(deployed.key, deployed.terms.blueprint.study)
 
 
 @pytest.fixture
 def site(world: Callable[..., Any]) -> StudySite:
     deployed = world(rounds=2)
-    return StudySite(deployed.terms, deployed.rows["north"], deployed.key, deployed.policy, None)
+    return study_site(deployed, "north")
 
 
 def test_every_site_begins_at_weights_that_follow_from_the_seed(world: Callable[..., Any]) -> None:
     deployed = world()
-    first, second = (
-        StudySite(deployed.terms, deployed.rows[name], deployed.key, deployed.policy, None).first_state()
-        for name in ("north", "east")
-    )
+    first, second = (study_site(deployed, name).first_state() for name in ("north", "east"))
     assert (first.absorbed, first.answered, first.untrained) == (-1, -1, True)
     torch.testing.assert_close(first.theta_global, second.theta_global, rtol=0, atol=0)
 

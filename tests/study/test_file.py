@@ -138,6 +138,9 @@ def test_the_signature_must_be_one(study: StudyFile, coordinator: SiteIdentity) 
         ({"privacy": {"epsilon": 4}}, "delta"),
         ({"privacy": {"epsilon": 4, "delta": 2}}, "delta"),
         ({"metrics": "exact"}, "metrics = 'exact'"),
+        ({"metrics": "sum", "privacy": {"epsilon": 4, "delta": 1e-5}}, "of a private study stay at the sites"),
+        ({"metrics": "sum", "privacy": None}, "sums over fewer show each the others'; this study has 3"),
+        ({"metrics": "sum", "privacy": None, "keys": "joint"}, "with joint keys, leave out metrics"),
         ({"data": {"kind": "audio"}}, "kind = 'audio'"),
         ({"data": 3}, "data"),
         ({"round_deadline": 0}, "round_deadline"),
@@ -213,3 +216,44 @@ def test_a_file_that_is_no_toml(tmp_path: Path, content: bytes) -> None:
         read_study(tmp_path / "study.toml")
     with pytest.raises(BadInput, match="No such file"):
         read_study(tmp_path / "none.toml")
+
+
+FEATURES = [{"name": "age", "low": 0, "high": 120}]
+
+
+def test_the_schema_says_what_is_learned(make_study: MakeStudy) -> None:
+    stay = {"label": "stay", "target": {"low": 0, "high": 60}, "features": FEATURES}
+    symptoms = {"label": "symptoms", "labels": ["cough", "fever"], "features": FEATURES}
+    assert make_study(data=stay, task="regression").data.label_names == ("stay",)
+    assert make_study(data=symptoms).data.label_is.kind == "yes-no"
+    with pytest.raises(BadInput, match="labels of the schema are for regression"):
+        make_study(data=stay, task="multilabel")
+    with pytest.raises(BadInput, match="low and high of its target"):
+        make_study(data=stay | {"target": {}})
+
+
+def test_shared_noise_needs_as_many_as_it_is_planned_for_before_a_round_counts(make_study: MakeStudy) -> None:
+    """A round that closes with fewer is paid for by everybody in it, and opened by nobody."""
+    plan = {"dp_noise": "shared", "dp_contributors": 3, "dp_colluders": 0, "privacy": {"epsilon": 4, "delta": 1e-4}}
+    with pytest.raises(BadInput, match=r"min_cohort = 2, and shared noise is planned for 3 contributors"):
+        make_study(**plan, min_cohort=2)
+    assert make_study(**plan, min_cohort=3).min_cohort == 3
+
+
+def test_persons_are_protected_where_the_schema_knows_them(make_study: MakeStudy) -> None:
+    plan = {
+        "dp_noise": "shared",
+        "dp_unit": "person",
+        "dp_colluders": 0,
+        "min_cohort": 3,
+        "privacy": {"epsilon": 4, "delta": 1e-4},
+    }
+    with pytest.raises(BadInput, match="says whose a record is"):
+        make_study(**plan)
+    data = {**make_study().data.model_dump(mode="json", exclude_none=True), "person": "patient"}
+    made = make_study(**plan, data=data, records={"a": 40}, persons={"a": 20})
+    assert [made.declared_units(site) for site in made.sites] == [20, made.largest_site, made.largest_site]
+    assert made.config().dp_public is not None
+    assert made.config().dp_public.persons == {site: made.declared_units(site) for site in made.sites}
+    with pytest.raises(BadInput, match="not on the roster"):
+        make_study(**plan, data=data, persons={"elsewhere": 20})

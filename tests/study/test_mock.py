@@ -7,7 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from secure_sapefl.data.tables.columns import Columns
 from secure_sapefl.data.tables.schema import ImageSchema, TableSchema, read_schema
+from secure_sapefl.data.tables.values import table_of
 from secure_sapefl.errors import OutputFailed
 from secure_sapefl.study.mock import mock_file, write_mock
 
@@ -78,3 +80,21 @@ def test_a_file_a_site_is_written_or_why_not(schema: TableSchema, tmp_path: Path
     (tmp_path / "file").write_text("")
     with pytest.raises(OutputFailed, match="cannot be written"):
         write_mock(tmp_path / "file", schema, ("a",), rows=5, seed=0)
+
+
+@pytest.mark.parametrize(
+    ("said", "header"),
+    [
+        ({"target": {"low": 0, "high": 60}}, ["age", "stay"]),
+        ({"labels": ["cough", "fever"]}, ["age", "cough", "fever"]),
+    ],
+)
+def test_labels_that_are_no_classes_fit_their_schema_too(said: dict[str, object], header: list[str]) -> None:
+    schema = TableSchema.read({"label": "stay", "features": TABLE["features"][:1], **said}, "schema")
+    content = mock_file(schema, rows=50, seed=0, place=0)
+    found = records(content)
+    assert list(found[0]) == header
+    columns = Columns(source="mock", unit="line", cells={name: [one[name] for one in found] for name in header})
+    table = table_of(columns, schema)
+    assert table.y.shape == (50, len(header) - 1)
+    assert len(np.unique(table.y)) > 1

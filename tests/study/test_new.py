@@ -8,7 +8,7 @@ import pytest
 from sapefl_crypto import SiteIdentity
 from secure_sapefl.errors import BadInput, StudyRejected, UnknownName
 from secure_sapefl.study.file import StudyFile
-from secure_sapefl.study.new import feature_of, merged, new_study
+from secure_sapefl.study.new import feature_of, merged, new_study, recommended_keys
 
 MakeStudy = Callable[..., StudyFile]
 DRAFT: dict[str, Any] = {
@@ -84,3 +84,15 @@ def test_options_win_over_a_draft_key_by_key() -> None:
     assert merged(draft, {"privacy": {"epsilon": 4}, "seed": 1}) == {
         "rounds": 3, "seed": 1, "privacy": {"epsilon": 4, "clip": 2},
     }  # fmt: skip
+
+
+def test_joint_keys_are_recommended_from_four_senders_a_round_on(
+    coordinator: SiteIdentity, identities: list[SiteIdentity]
+) -> None:
+    four = [*identities, SiteIdentity.generate("d")]
+    advice = recommended_keys(make(DRAFT, coordinator, four))
+    assert advice is not None
+    assert "--keys joint" in advice
+    assert recommended_keys(make(DRAFT, coordinator, identities)) is None, "three"
+    for settled in ({"keys": "joint"}, {"scores": "hidden"}, {"method": "fedacs"}, {"participation": 0.5}):
+        assert recommended_keys(make(DRAFT | settled, coordinator, four)) is None

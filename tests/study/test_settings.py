@@ -31,7 +31,10 @@ def test_a_name_is_fit_for_a_file(name: str) -> None:
     [
         *(({"name": name}, "beginning with a letter") for name in ("../up", ".hidden", "a b", "x" * 65, "é")),
         ({"purpose": "two\nlines"}, "one line of printable text"),
-        ({"model": "mine.py:Net"}, "one of our models"),
+        ({"task": "mine.py:TASK"}, "own tasks run in simulations"),
+        ({"class_weights": "balanced"}, "give the weights"),
+        ({"class_weights": "1,x"}, "parted by commas"),
+        ({"model": "mine.py:Net"}, "a study holds the code itself"),
         ({"largest_site": 0}, "largest_site"),
         ({"records": {"a": 0}}, "records"),
         ({"privacy": {"epsilon": 0, "delta": 1e-5}}, "epsilon"),

@@ -55,3 +55,12 @@ def test_hidden_scores_are_said_as_such(make_study: MakeStudy) -> None:
     assert "their scores are known to the server" in data_protection_note(opened)
     assert "scores are known" not in data_protection_note(hidden)
     assert "lies about it" in data_protection_note(hidden)
+
+
+def test_which_keys_a_study_has_is_said_in_two_sentences(make_study: MakeStudy) -> None:
+    for keys, words in (("shared", "All sites share the cohort key."), ("joint", "opens nothing but sums: one site")):
+        terms = StudyTerms.from_file(make_study(keys=keys))
+        said = facts(terms)["keys"].removeprefix(f"{keys}. ")
+        assert words in said
+        assert said.count(". ") == 1, "two sentences"
+        assert said in data_protection_note(terms)

@@ -6,10 +6,11 @@ from dataclasses import replace
 import pytest
 
 from sapefl_crypto import Parameters
+from sapefl_crypto.joint.plan import JointPlan
 from secure_sapefl.algorithms.base import NoOptions
 from secure_sapefl.algorithms.registry import ALGORITHMS
 from secure_sapefl.algorithms.releases import NotPrivate
-from secure_sapefl.errors import StudyRejected
+from secure_sapefl.errors import BadInput, StudyRejected
 from secure_sapefl.study import terms as study_terms
 from secure_sapefl.study.file import StudyFile
 from secure_sapefl.study.terms import StudyTerms
@@ -63,3 +64,27 @@ def test_a_weak_delta_is_said_by_what_sites_declare(make_study: MakeStudy) -> No
 def test_without_shared_noise_there_is_no_plan_to_tell(study: StudyFile) -> None:
     terms = StudyTerms.from_file(study)
     assert (terms.shared, terms.plan()) == (None, ())
+
+
+def test_joint_keys_have_a_plan_and_committees_of_all_sites_while_they_are_few(
+    make_study: MakeStudy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    terms = StudyTerms.from_file(make_study(keys="joint"))
+    assert isinstance(terms.params, JointPlan)
+    assert terms.joint().committee(0).members == ("a", "b", "c")
+    assert not terms.draws_committees
+    monkeypatch.setattr("sapefl_crypto.joint.drawing.ALL_SIT_UP_TO", 2)
+    assert terms.draws_committees
+    assert not StudyTerms.from_file(make_study(keys="joint", method="fedacs")).draws_committees
+    assert not StudyTerms.from_file(make_study()).draws_committees
+
+
+@pytest.mark.parametrize(
+    ("fields", "sentence"),
+    [({"scores": "hidden"}, "hidden scores do not go together"), ({"colluders": 2}, "need 4 senders in a round")],
+)
+def test_what_joint_keys_cannot_be_is_said_before_anybody_approves(
+    make_study: MakeStudy, fields: dict[str, object], sentence: str
+) -> None:
+    with pytest.raises(BadInput, match=sentence):
+        StudyTerms.from_file(make_study(keys="joint", **fields))

@@ -6,13 +6,13 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from secure_sapefl.training.objective import Batch, LocalLoss, Proximal, Pull, cross_entropy
+from secure_sapefl.training.objective import Batch, LocalLoss, Proximal, Pull, mean_loss
 
 quick = settings(deadline=None, max_examples=40)
 seeds = st.integers(0, 2**32 - 1)
 
 
-def test_cross_entropy_is_a_weighted_mean_a_site() -> None:
+def test_the_loss_is_a_weighted_mean_a_site() -> None:
     """Logits (0, 0) cost log 2 whatever the label; (log 3, 0) with label 0 costs log(4/3)."""
     logits = torch.tensor([[[0.0, 0], [0, 0]], [[math.log(3), 0], [9, -9]]])
     batch = Batch(
@@ -21,7 +21,7 @@ def test_cross_entropy_is_a_weighted_mean_a_site() -> None:
         rows=torch.zeros(2, 2, dtype=torch.int64),
         weight=torch.tensor([[0.5, 0.5], [1, 0]]),
     )
-    torch.testing.assert_close(cross_entropy(logits, batch), torch.tensor([math.log(2), math.log(4 / 3)]))
+    torch.testing.assert_close(mean_loss(logits, batch), torch.tensor([math.log(2), math.log(4 / 3)]))
 
 
 def test_local_loss_has_no_penalty() -> None:

@@ -2,7 +2,7 @@
 
 from hypothesis import strategies as st
 
-from secure_sapefl.protocol.messages import Refusal, RoundOutcome, RoundUpload, SealedModel
+from secure_sapefl.protocol.messages import Refusal, RoundOutcome, RoundUpload, SealedModel, SealedShare
 
 blobs = st.binary(max_size=40)
 names = st.text("abcdefghij", min_size=1, max_size=8)
@@ -16,15 +16,17 @@ outcomes = st.builds(
     refusals=st.lists(st.builds(Refusal, names, words), max_size=3).map(tuple),
 )
 uploads = st.builds(
-    lambda index, score, update, blob: RoundUpload(
+    lambda index, score, update, blob, shares: RoundUpload(
         site="north",
         round_index=index,
         similarity_score=score,
         update=update,
         theta_personal=None if blob is None else SealedModel(sender="north", round_index=index, blob=blob),
+        shares=shares,
     ),
     counts,
     st.floats(0, 100),
     st.none() | blobs,
     st.none() | blobs,
+    st.lists(st.builds(SealedShare, member=names, content=blobs), max_size=3).map(tuple),
 )

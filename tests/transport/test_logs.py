@@ -40,3 +40,13 @@ def test_a_long_event_is_cut(tmp_path: Path) -> None:
     with log_to(tmp_path / "log"):
         logging.getLogger("secure_sapefl.test").error("x" * 10_000)
     assert len(json.loads((tmp_path / "log").read_text())["event"]) == 2000
+
+
+def test_a_full_log_is_put_away(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("secure_sapefl.transport.logs.LARGEST_LOG", 200)
+    with log_to(tmp_path / "log"):
+        for number in range(20):
+            logging.getLogger("secure_sapefl.test").error(f"event {number}")
+    names = sorted(path.name for path in tmp_path.iterdir())
+    assert names == ["log", "log.1", "log.2", "log.3", "log.4", "log.5"]
+    assert "event 19" in (tmp_path / "log").read_text()

@@ -7,7 +7,14 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from secure_sapefl.errors import BadInput
-from secure_sapefl.transport.metrics import metrics_on, server_metrics, site_metrics
+from secure_sapefl.transport.metrics import (
+    SERVER_GAUGES,
+    SITE_GAUGES,
+    Gauge,
+    metrics_on,
+    server_metrics,
+    site_metrics,
+)
 
 SITE = {
     "site": "north", "rounds": 3, "absorbed": 2, "letters": 5, "refused_letters": 1, "relay_restarts": 0,
@@ -15,6 +22,7 @@ SITE = {
 }  # fmt: skip
 SERVER = {
     "rounds": 3, "closed": 1, "finished": False, "waiting_for": ["north"], "foreign_nodes": 0,
+    "certificate_ends": "1970-01-02T00:00:00+00:00",
     "sites": [
         {"site": "north", "online": True, "absorbed": 1, "bytes_up": 10, "bytes_down": 20, "rejected": "round 0: tags"}
     ],
@@ -32,8 +40,10 @@ def test_metrics_are_prometheus_text() -> None:
         found = {family.name: family for family in text_string_to_metric_families(served(port))}
     assert {name for name in found if not name.startswith("sapefl_site_")} == {
         "sapefl_rounds", "sapefl_rounds_closed", "sapefl_finished", "sapefl_sites_waited_for", "sapefl_foreign_nodes",
+        "sapefl_certificate_end_seconds",
     }  # fmt: skip
     assert found["sapefl_rounds_closed"].samples[0].value == 1
+    assert found["sapefl_certificate_end_seconds"].samples[0].value == 86_400
     by_site = {name: family.samples[0] for name, family in found.items() if name.startswith("sapefl_site_")}
     assert {sample.labels["site"] for sample in by_site.values()} == {"north"}
     assert {name.removeprefix("sapefl_site_"): sample.value for name, sample in by_site.items()} == {
@@ -68,3 +78,11 @@ def test_before_there_is_a_status_metrics_say_so() -> None:
 
     with metrics_on(0, nothing_yet, site_metrics) as port, pytest.raises(HTTPError, match="503"):
         urlopen(f"http://127.0.0.1:{port}/metrics")
+
+
+@pytest.mark.parametrize(("gauges", "status"), [(SERVER_GAUGES, SERVER), (SITE_GAUGES, SITE)])
+def test_every_gauge_has_a_value_and_a_sentence(gauges: tuple[Gauge, ...], status: dict[str, object]) -> None:
+    full = {"certificate_ends": "2027-01-01T00:00:00+00:00"} | status
+    assert all(gauge.family(full) is not None for gauge in gauges)
+    assert all(gauge.text.endswith(".") for gauge in gauges)
+    assert len({gauge.name for gauge in gauges}) == len(gauges)

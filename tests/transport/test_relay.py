@@ -8,7 +8,8 @@ import pytest
 
 from secure_sapefl.errors import BadInput, OutputFailed
 from secure_sapefl.transport.flower import Tls
-from secure_sapefl.transport.relay import RelayFolder, RelayUser
+from secure_sapefl.transport.relay import RelayFolder
+from secure_sapefl.transport.users import OtherUser
 
 
 def mode(path: Path) -> int:
@@ -17,7 +18,7 @@ def mode(path: Path) -> int:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> RelayFolder:
-    made = RelayFolder(tmp_path / "site.run", RelayUser())
+    made = RelayFolder(tmp_path / "site.run", OtherUser())
     made.prepare()
     return made
 
@@ -54,24 +55,24 @@ def test_an_authority_that_is_not_there_is_a_sentence(folder: RelayFolder, tmp_p
 def test_a_folder_that_cannot_be_made_is_a_sentence(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(OutputFailed, match="cannot be made ready for the relay"):
-        RelayFolder(tmp_path / "file" / "run", RelayUser()).prepare()
+        RelayFolder(tmp_path / "file" / "run", OtherUser()).prepare()
 
 
 def test_a_user_that_is_not_there_is_a_sentence() -> None:
-    assert RelayUser.named(None) == RelayUser()
+    assert OtherUser.named(None) == OtherUser()
     with pytest.raises(BadInput, match="no user 'no-such-user'"):
-        RelayUser.named("no-such-user")
+        OtherUser.named("no-such-user")
 
 
 def test_only_root_may_choose_another_user(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
     with pytest.raises(BadInput, match="Only root"):
-        RelayUser.named("root")
+        OtherUser.named("root")
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
 def test_another_user_gets_its_own_files_and_no_more(tmp_path: Path) -> None:
-    user = RelayUser.named("nobody")
+    user = OtherUser.named("nobody")
     folder = RelayFolder(tmp_path / "run", user)
     folder.prepare()
     (tmp_path / "ca.pem").write_text("authority")

@@ -9,13 +9,14 @@ import pytest
 from secure_sapefl.errors import BadInput
 from secure_sapefl.transport import superlink
 from secure_sapefl.transport.flower import Child, Tls, environment
-from secure_sapefl.transport.relay import RelayFolder, RelayUser
+from secure_sapefl.transport.relay import RelayFolder
 from secure_sapefl.transport.superlink import SuperLink, listening
+from secure_sapefl.transport.users import OtherUser
 
 
 @pytest.fixture
 def near(tmp_path: Path) -> RelayFolder:
-    made = RelayFolder(tmp_path / "server.run", RelayUser())
+    made = RelayFolder(tmp_path / "server.run", OtherUser())
     made.prepare()
     return made
 
@@ -74,13 +75,15 @@ def test_what_flower_holds_is_made_anew_and_its_authority_signs_nothing_more(
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
 def test_another_user_gets_flowers_files_and_no_more(tmp_path: Path) -> None:
-    user = RelayUser.named("nobody")
+    user = OtherUser.named("nobody")
     near = RelayFolder(tmp_path / "run", user)
     near.prepare()
     (tmp_path / "server").mkdir()
     link = SuperLink(near, tmp_path / "server", tls=True)
     assert link.child.user == user.uid
-    assert {(near.path / name).stat().st_uid for name in ("flower", "secret", "tls", "tls/server.key")} == {user.uid}
+    assert {(near.path / name).stat().st_uid for name in ("flower", "secret", "tls/server.key")} == {user.uid}
+    tls = (near.path / "tls").stat()  # stays root's, or a root that lost its powers over files could not enter it
+    assert (tls.st_uid, tls.st_gid, tls.st_mode & 0o777) == (0, user.gid, 0o710)
     assert {path.stat().st_uid for path in (tmp_path / "server").rglob("*")} == {0}
     with socket.socket() as listener:
         gate = link.gate(listener, None)

@@ -89,6 +89,12 @@ def signed_part(data: bytes) -> bytes:
     return data[: _manifest_size(data, "A frame") + SIGNATURE_BYTES]
 
 
+def attempt_of(data: bytes) -> int:
+    """Which attempt at its round a frame says it was made for; nobody has checked it."""
+    _manifest_size(data, "A frame")
+    return JointOccasion.from_bytes(_HEADER.unpack_from(data)[2]).attempt
+
+
 def parse_frame(data: bytes, about: JointRound) -> JointFrame:
     """The frame, if its sender signed it for this round and every length and digest fits; else `FrameRejected`."""
     end = _manifest_size(data, f"A frame for {about}") + SIGNATURE_BYTES

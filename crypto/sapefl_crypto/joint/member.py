@@ -29,8 +29,8 @@ from sapefl_crypto.secret import Guarded, Secret
 class ClaimLedger(Protocol):
     """Where a member keeps which claim it has signed, safe from a crash."""
 
-    def enter(self, key: bytes, digest: bytes) -> None:
-        """Keep ``digest`` under ``key``, on disk before returning; raise if another digest is there already."""
+    def enter(self, about: JointRound, digest: bytes) -> None:
+        """Keep ``digest`` under `once`, on disk before returning; `AggregateRejected` if another one is there."""
 
 
 class MemoryLedger:
@@ -39,9 +39,13 @@ class MemoryLedger:
     def __init__(self) -> None:
         self._entries: dict[bytes, bytes] = {}
 
-    def enter(self, key: bytes, digest: bytes) -> None:
-        if self._entries.setdefault(key, digest) != digest:
-            raise AggregateRejected("certificate", "this site has signed another claim of this round; it signs one.")
+    def enter(self, about: JointRound, digest: bytes) -> None:
+        if self._entries.setdefault(once(about), digest) != digest:
+            raise signed_another(about)
+
+
+def signed_another(about: JointRound) -> AggregateRejected:
+    return AggregateRejected("certificate", f"{about}: this site has signed another claim of this round; it signs one.")
 
 
 class Member(Guarded):
@@ -103,7 +107,7 @@ class Member(Guarded):
         claimed.check(self._about)
         self._check_parts(claimed)
         self._policy.check(self._about, claimed)
-        self._ledger.enter(once(self._about), claimed.digest)
+        self._ledger.enter(self._about, claimed.digest)
 
     def _check_parts(self, claimed: JointClaim) -> None:
         """Every part must be what its sender signed, and its share must be here."""

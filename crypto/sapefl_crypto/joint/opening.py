@@ -6,8 +6,9 @@ Rounding to the step removes the errors altogether, so the mean is bit for bit t
 clear.
 """
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -59,8 +60,39 @@ def open_mean(
         raise AggregateRejected("certificate", f"{about}: the sum comes without one; ask the server for it.")
     certificate.check(about, aggregate.claimed)
     read, refused = _read(about, aggregate, answers, reader, sealing)
-    key = recombine(about, aggregate.claimed, read)
-    return Opened(mean=mean_under(about, aggregate, key, root), complaints=(*refused, *key.complaints))
+    opened = _open(about, aggregate, read, root)
+    return replace(opened, complaints=(*refused, *opened.complaints))
+
+
+def _open(about: JointRound, aggregate: JointAggregate, answers: Sequence[Answer], root: TagRoot) -> Opened:
+    """By all answers; if these contradict each other, and too few are there to say whose is wrong, by all but one."""
+    try:
+        return _opened_by(about, aggregate, answers, root)
+    except AggregateRejected as error:
+        if error.check != "shares" or len(answers) <= about.committee.threshold:
+            raise
+        for one in answers:
+            with suppress(AggregateRejected):
+                return _without(about, aggregate, answers, one, root)
+        raise
+
+
+def _without(
+    about: JointRound, aggregate: JointAggregate, answers: Sequence[Answer], left_out: Answer, root: TagRoot
+) -> Opened:
+    """A key that is wrong in one number opens to noise and wrong tags: so this raises unless the others' key is right.
+
+    Two liars who agree can have an honest member left out, whose answer does not fit theirs; the sum is right even so.
+    """
+    opened = _opened_by(about, aggregate, [one for one in answers if one.member != left_out.member], root)
+    return replace(
+        opened, complaints=(f"the answer of {left_out.member!r} is wrong, or what was dealt to it; or two others lie",)
+    )
+
+
+def _opened_by(about: JointRound, aggregate: JointAggregate, answers: Sequence[Answer], root: TagRoot) -> Opened:
+    key = recombine(about, aggregate.claimed, answers)
+    return Opened(mean=mean_under(about, aggregate, key, root), complaints=key.complaints)
 
 
 def mean_under(about: JointRound, aggregate: JointAggregate, key: SumKey, root: TagRoot) -> Vector:

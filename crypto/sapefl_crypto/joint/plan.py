@@ -24,6 +24,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
+from sapefl_crypto import seal
 from sapefl_crypto.errors import ParametersRejected
 from sapefl_crypto.joint.field import PRIME, PRIME_BITS, RING_DEGREE
 from sapefl_crypto.parameters import TAGS
@@ -102,6 +103,15 @@ class JointPlan:
     def chunk_bytes(self) -> int:
         """Of a frame and of a sum: one polynomial."""
         return RING_DEGREE * PRIME_BITS // 8
+
+    @property
+    def fresh_chunk_bytes(self) -> int:
+        return self.chunk_bytes
+
+    @property
+    def security_bits(self) -> int:
+        """Of ring and prime, by the table that `Parameters` goes by; hardness.py estimates what the errors leave."""
+        return seal.security_bits(RING_DEGREE)
 
     @property
     def bytes_per_parameter(self) -> float:

@@ -58,7 +58,7 @@ class RoundKey(Guarded):
     __slots__ = ("_about", "_masks", "_nonce", "_sender", "_shares")
 
     def __init__(self, about: JointRound, *, sender: str, members: Readers) -> None:
-        _require_committee(about, members)
+        require_members(about, members)
         secret = fresh_secret()
         self._about = about
         self._sender = sender
@@ -115,7 +115,7 @@ class RoundKey(Guarded):
         return payload
 
 
-def _require_committee(about: JointRound, members: Readers) -> None:
+def require_members(about: JointRound, members: Readers) -> None:
     committee = about.committee
     if strangers := sorted(set(members) - set(committee.members)):
         raise ValueRejected(f"{about}: shares go to the committee, and {strangers[0]!r} is not on it.")

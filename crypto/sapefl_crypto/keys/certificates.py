@@ -58,6 +58,12 @@ def make_certificates(folder: Path, hosts: Sequence[str], *, days: int = 825) ->
     return files
 
 
+def ends_at(path: Path) -> datetime.datetime:
+    """When the certificate in a PEM file ceases to be valid; of several, the first to."""
+    found = x509.load_pem_x509_certificates(path.read_bytes())
+    return min(one.not_valid_after_utc for one in found)
+
+
 def make_node_key(path: Path) -> Path:
     """A relay's key in ``path`` (mode 0600); returns where its public half was put, beside it with `.pub`."""
     key = ec.generate_private_key(ec.SECP384R1())

@@ -12,9 +12,9 @@ from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import rankdata
 
 from secure_sapefl.errors import BadInput
+from secure_sapefl.metrics import average_ranks
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.int64]
@@ -58,10 +58,13 @@ class Examined:
     group_names: tuple[str, ...] = ()
     site: str = "site"
     left_out: tuple[str, ...] = ()  # text columns taken for identifiers
+    target: Floats | None = None  # where the label is a number; ``y`` are tenths of it
 
 
-def findings(table: Examined) -> tuple[Finding, ...]:
-    return tuple(found for look in _LOOKS for found in look(table))
+def findings(*tables: Examined) -> tuple[Finding, ...]:
+    """Each once; a table is given once for every label it has."""
+    found = (finding for table in tables for look in _LOOKS for finding in look(table))
+    return tuple(dict.fromkeys(found))
 
 
 def require_accepted(found: Sequence[Finding], accepted: str) -> None:
@@ -100,6 +103,23 @@ def _leaks(table: Examined) -> Iterator[Finding]:
             yield Finding(kind="label", column=name, says=says, dangerous=True)
 
 
+def _follows(table: Examined) -> Iterator[Finding]:
+    """Columns whose order is that of a label that is a number."""
+    if table.target is None:
+        return
+    for place, name in enumerate(table.names):
+        known = ~np.isnan(table.X[:, place])
+        values, target = table.X[known, place], table.target[known]
+        if len(values) < FEWEST_ROWS or min(len(np.unique(values)), len(np.unique(target))) <= MOST_CLASSES:
+            continue
+        alike = abs(float(np.corrcoef(average_ranks(values), average_ranks(target))[0, 1]))
+        if alike >= ALMOST:
+            says = (
+                f"in the same order as the label {table.label!r} (rank correlation {alike:.3f}): it tells it by itself"
+            )
+            yield Finding(kind="label", column=name, says=says, dangerous=True)
+
+
 def _tells(values: Floats, y: Codes) -> float:
     """How many records' class a column tells: by value where values are few, else by its ROC curve."""
     distinct, codes = np.unique(values, return_inverse=True)
@@ -109,7 +129,7 @@ def _tells(values: Floats, y: Codes) -> float:
         return float(counts.max(axis=1).sum() / len(y)) if len(distinct) > 1 else 0.0
     if len(np.unique(y)) != 2:
         return 0.0
-    positive, ranks = y == y.max(), rankdata(values)
+    positive, ranks = y == y.max(), average_ranks(values)
     count = int(positive.sum())
     area = (ranks[positive].sum() - count * (count + 1) / 2) / (count * (len(y) - count))
     return float(max(area, 1 - area))
@@ -118,7 +138,10 @@ def _tells(values: Floats, y: Codes) -> float:
 def _continuous_label(table: Examined) -> Iterator[Finding]:
     many = len(table.classes) > MOST_CLASSES and len(table.classes) > 0.1 * len(table.y)
     if many and all(_is_number(name) for name in table.classes):
-        says = f"{len(table.classes)} different numbers as classes; it looks like a measured quantity, not like a class"
+        says = (
+            f"{len(table.classes)} different numbers as classes; it looks like a measured quantity, not like a class "
+            "(then choose --task regression)"
+        )
         yield Finding(kind="continuous", column=table.label, says=says, dangerous=True)
 
 
@@ -208,6 +231,7 @@ def _is_number(text: str) -> bool:
 _LOOKS: Final[tuple[Callable[[Examined], Iterator[Any]], ...]] = (
     _identifiers,
     _leaks,
+    _follows,
     _continuous_label,
     _spellings,
     _constant,

@@ -52,15 +52,19 @@ def mismatches(columns: Columns, schema: TableSchema) -> tuple[Mismatch, ...]:
     return (
         *_absent(columns, schema),
         *_unknown(columns, schema),
-        *(one for feature in schema.features if feature.name in columns.cells for one in _of(columns, feature)),
-        *_classes(columns, schema),
+        *(one for feature in _read(schema) if feature.name in columns.cells for one in _of(columns, feature)),
+        *(_classes(columns, schema) if schema.classes else ()),
         *_roles(columns, schema),
     )
 
 
+def _read(schema: TableSchema) -> tuple[Feature, ...]:
+    return (*schema.features, *schema.label_features)
+
+
 def _absent(columns: Columns, schema: TableSchema) -> Iterator[Mismatch]:
     person = () if schema.person is None else (schema.person,)
-    for name in (*schema.names, schema.label, *person):
+    for name in (*schema.names, *schema.label_columns, *person):
         if name not in columns.cells:
             near = get_close_matches(name, list(columns.cells), n=1, cutoff=0.6)
             hint = f"; is it {near[0]!r} in this file? Rename it" if near else "; add it"

@@ -1,19 +1,22 @@
 """How checked records become a model's inputs, by the schema alone."""
 
+from collections.abc import Mapping, Sequence
+
 from secure_sapefl.data.prepare import MixedColumns, Prepare, PublicScale, pixels, standardise
-from secure_sapefl.data.tables.schema import ImageSchema, Measured, Schema, TableSchema
+from secure_sapefl.data.tables.schema import Feature, ImageSchema, Measured, Schema, TableSchema
 
 
 def preparation(schema: Schema) -> Prepare:
     """What turns checked records into a model's inputs; it may learn from the first of its arguments only."""
-    return pixels if isinstance(schema, ImageSchema) else mixed(schema, scale_of(schema))
+    return pixels if isinstance(schema, ImageSchema) else mixed(schema.features, scale_of(schema))
 
 
-def mixed(schema: TableSchema, scale: Prepare) -> MixedColumns:
+def mixed(
+    features: Sequence[Feature], scale: Prepare, vocabulary: Mapping[str, tuple[str, ...]] | None = None
+) -> MixedColumns:
     """First the numbers, by ``scale``, then a column for each level of each category, both in the schema's order."""
-    return MixedColumns(
-        tuple((one.name, () if isinstance(one, Measured) else one.levels) for one in schema.features), scale
-    )
+    columns = tuple((one.name, () if isinstance(one, Measured) else one.levels) for one in features)
+    return MixedColumns(columns, scale, vocabulary)
 
 
 def scale_of(schema: TableSchema) -> Prepare:

@@ -10,9 +10,10 @@ from datetime import date, datetime
 from typing import Any, Final
 
 from secure_sapefl.data.tables.columns import Columns, is_missing
-from secure_sapefl.data.tables.schema import Boolean, Categorical, Date, Feature, Numeric, TableSchema
+from secure_sapefl.data.tables.schema import Boolean, Categorical, Date, Feature, Numeric, TableSchema, Target
 from secure_sapefl.data.tables.values import SPELLINGS
 from secure_sapefl.errors import BadInput
+from secure_sapefl.labels import LabelKind
 
 DATE_FORMATS: Final = ("%Y-%m-%d", "%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%Y%m%d", "%Y-%m-%d %H:%M:%S")
 MOST_LEVELS: Final = 50
@@ -20,9 +21,16 @@ _SITE_NAMES: Final = frozenset({"site", "hospital", "clinic", "centre", "center"
 _PERSON_NAMES: Final = frozenset({"person", "patient", "subject", "patient_id", "subject_id", "person_id"})
 
 
-def propose(columns: Columns, *, label: str, site: str | None = None, person: str | None = None) -> TableSchema:
+def propose(
+    columns: Columns,
+    *,
+    label: str,
+    site: str | None = None,
+    person: str | None = None,
+    labels: LabelKind | None = None,
+) -> TableSchema:
     """Numbers are numbers, whatever they mean; texts are yes and no, dates, levels or, with too many, identifiers."""
-    special = [name for name in (label, site, person) if name is not None]
+    special = [*label_columns(columns, label), *(name for name in (site, person) if name is not None)]
     for name in special:
         columns.named(name)
     if len(set(special)) < len(special):
@@ -41,8 +49,7 @@ def propose(columns: Columns, *, label: str, site: str | None = None, person: st
         raise BadInput(f"{columns.source} has no column left for features beside {', '.join(special)}.")
     return TableSchema.read(
         {
-            "label": label,
-            "classes": classes_of(columns, label),
+            **label_settings(columns, label, labels),
             "features": features,
             "scaling": "site",
             "site": site,
@@ -57,7 +64,29 @@ def propose(columns: Columns, *, label: str, site: str | None = None, person: st
 def with_ranges(schema: TableSchema, columns: Columns) -> TableSchema:
     """Every number and date with a range around what the file holds, rounded outwards; scaled by those."""
     features = [_ranged(feature, columns.cells[feature.name]) for feature in schema.features]
-    return schema.model_copy(update={"features": tuple(features), "scaling": "range"})
+    target = schema.target
+    if target is not None and len(schema.label_columns) == 1:
+        low, high = outwards(*_ends(float(cell) for cell in columns.cells[schema.label]))
+        target = Target(low=low, high=high)
+    return schema.model_copy(update={"features": tuple(features), "scaling": "range", "target": target})
+
+
+def label_columns(columns: Columns, label: str) -> list[str]:
+    """The column that is called so, or else several, parted by commas."""
+    return [label] if label in columns.cells or "," not in label else [name.strip() for name in label.split(",")]
+
+
+def label_settings(columns: Columns, label: str, labels: LabelKind | None) -> dict[str, Any]:
+    """What a schema says of its label; several columns are yes or no, unless something else is said."""
+    names = label_columns(columns, label)
+    kind = labels or ("class" if len(names) == 1 else "yes-no")
+    if kind == "class":
+        return {"label": label, "classes": classes_of(columns, label)}
+    for name in names:
+        columns.named(name)
+    if kind == "yes-no":
+        return {"label": label, "labels": names}
+    return {"label": label, "target": Target(), "labels": names if len(names) > 1 else None}
 
 
 def guessed(columns: Columns, names: frozenset[str], taken: Sequence[str | None]) -> str | None:

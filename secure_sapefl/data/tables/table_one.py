@@ -6,16 +6,16 @@ others. Quartiles are read off histograms, with records spread evenly in a bin.
 
 import csv
 import io
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
-from math import sqrt
 from typing import Any, Final
 
 import numpy as np
 
 from secure_sapefl.data.tables.schema import Date, Measured, TableSchema
-from secure_sapefl.data.tables.tally import BINS, STEPS, Counts, Tally, range_of, read, together
+from secure_sapefl.data.tables.tally import Counts, Tally, by_class, range_of, together
+from secure_sapefl.plain_text import printable
 
 SMALLEST: Final = 5
 Value = float | str | None
@@ -42,6 +42,20 @@ class TableOne:
         ]
         return {"groups": list(self.groups), "smallest_cell": self.smallest, "lines": lines}
 
+    @classmethod
+    def from_json(cls, fields: Mapping[str, Any]) -> "TableOne":
+        """Back from `to_json`, perhaps another party's: its words are made fit to be shown."""
+        groups = tuple(printable(str(name)) for name in fields["groups"])
+        lines = tuple(
+            Line(
+                column=printable(str(one["column"])),
+                says=printable(str(one["says"])),
+                values=tuple(_value(one["values"][name]) for name in fields["groups"]),
+            )
+            for one in fields["lines"]
+        )
+        return cls(groups=groups, lines=lines, smallest=int(fields["smallest_cell"]))
+
     def to_csv(self) -> str:
         text = io.StringIO()
         writer = csv.writer(text, lineterminator="\n")
@@ -55,8 +69,8 @@ class TableOne:
 
 def table_one(totals: Counts, schema: TableSchema, smallest: int = SMALLEST, *, noised: bool = False) -> TableOne:
     """``noised``: the sums are noise, so that means and deviations come from histograms."""
-    by_class = read(totals, schema)
-    columns = [[row[place] for row in by_class] for place in range(len(schema.features))]
+    rows = by_class(schema).read(totals)
+    columns = [[row[place] for row in rows] for place in range(len(schema.features))]
     groups = [[together(tuple(one)), *one] for one in columns]
     records = tuple(max(0, one.present + one.missing) for one in groups[0])
     lines = [Line(column="records", says="n", values=(records[0], *_suppressed(records[1:], smallest)))]
@@ -80,25 +94,11 @@ def _lines(feature: Any, tallies: Sequence[Tally], smallest: int, noised: bool) 
 
 def _numbers(feature: Measured, tally: Tally, noised: bool) -> tuple[Value, ...]:
     allowed = range_of(feature)
-    cells = np.maximum(tally.cells, 0)
-    if noised:
-        middles = (np.arange(BINS) + 0.5) / BINS
-        mean = float(np.average(middles, weights=cells))
-        spread = sqrt(max(0.0, float(np.average((middles - mean) ** 2, weights=cells))))
-    else:
-        mean = tally.places / tally.present / STEPS
-        spread = sqrt(max(0.0, tally.squares / tally.present / STEPS**2 - mean**2))
+    mean, spread = tally.moments(noised=noised)
     extent = allowed.high - allowed.low
-    places = [mean, *(_quantile(cells, share) for share in (0.25, 0.5, 0.75))]
+    places = [mean, *map(tally.quantile, (0.25, 0.5, 0.75))]
     at = [_said(feature, allowed.low + extent * place) for place in places]
     return at[0], round(extent * spread, 6), *at[1:]
-
-
-def _quantile(cells: Counts, share: float) -> float:
-    upto = np.concatenate([[0], np.cumsum(cells)])
-    wanted = share * upto[-1]
-    place = min(int(np.searchsorted(upto, wanted, side="right")) - 1, BINS - 1)
-    return float((place + (wanted - upto[place]) / max(1, int(cells[place]))) / BINS)
 
 
 def _said(feature: Measured, value: float) -> Value:
@@ -112,6 +112,12 @@ def _suppressed(counts: Sequence[int], smallest: int) -> tuple[Value, ...]:
     if len(small) == 1 and others:
         small.add(min(others, key=lambda place: counts[place]))
     return tuple(None if place in small else count for place, count in enumerate(counts))
+
+
+def _value(value: object) -> Value:
+    if value is None or (isinstance(value, int | float) and not isinstance(value, bool)):
+        return value
+    return printable(str(value))
 
 
 def _shown(value: Value, smallest: int) -> str:

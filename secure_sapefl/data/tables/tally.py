@@ -6,13 +6,13 @@ count at its end. One record adds one to exactly one of the missing count and th
 """
 
 from dataclasses import dataclass
+from math import sqrt
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from secure_sapefl.data.prepare import Range
-from secure_sapefl.data.table import Table
 from secure_sapefl.data.tables.schema import Feature, Measured, TableSchema
 from secure_sapefl.errors import BadInput
 
@@ -35,44 +35,63 @@ class Tally:
     def present(self) -> int:
         return int(self.cells.sum())
 
+    def moments(self, *, noised: bool) -> tuple[float, float]:
+        """Mean and deviation on a range from 0 to 1; from the histogram where noise has drowned the sums."""
+        cells = np.maximum(self.cells, 0)
+        if not noised:
+            mean = self.places / self.present / STEPS
+            return mean, sqrt(max(0.0, self.squares / self.present / STEPS**2 - mean**2))
+        middles = (np.arange(BINS) + 0.5) / BINS
+        mean = float(np.average(middles, weights=cells))
+        return mean, sqrt(max(0.0, float(np.average((middles - mean) ** 2, weights=cells))))
 
-def width(feature: Feature) -> int:
-    return 1 + (_SUMS + BINS if isinstance(feature, Measured) else feature.columns)
-
-
-def entries(schema: TableSchema) -> int:
-    return len(schema.classes) * sum(map(width, schema.features))
-
-
-def counted(table: Table, schema: TableSchema, rows: NDArray[np.bool_]) -> Counts:
-    """The chosen rows' counts, class by class and column by column."""
-    parts = []
-    for label in range(len(schema.classes)):
-        chosen = rows & (table.y == label)
-        parts += [_of(feature, table.X[chosen, place]) for place, feature in enumerate(schema.features)]
-    return np.concatenate(parts)
-
-
-def count_only(schema: TableSchema) -> NDArray[np.bool_]:
-    """Which entries count records; the others are sums, which noise for a record would drown."""
-    one_class = [
-        [True, *([False] * _SUMS + [True] * BINS if isinstance(one, Measured) else [True] * one.columns)]
-        for one in schema.features
-    ]
-    return np.array([entry for one in one_class for entry in one] * len(schema.classes))
+    def quantile(self, share: float) -> float:
+        """On a range from 0 to 1, with records spread evenly in a bin."""
+        cells = np.maximum(self.cells, 0)
+        upto = np.concatenate([[0], np.cumsum(cells)])
+        wanted = share * upto[-1]
+        place = min(int(np.searchsorted(upto, wanted, side="right")) - 1, BINS - 1)
+        return float((place + (wanted - upto[place]) / max(1, int(cells[place]))) / BINS)
 
 
-def read(totals: Counts, schema: TableSchema) -> tuple[tuple[Tally, ...], ...]:
-    """[class][column], as `counted` laid them out."""
-    found, at = [], 0
-    for _ in schema.classes:
-        row = []
-        for feature in schema.features:
-            part = totals[at : at + width(feature)]
-            at += width(feature)
-            row.append(_tally(feature, part))
-        found.append(tuple(row))
-    return tuple(found)
+@dataclass(frozen=True, slots=True)
+class CountPlan:
+    """What is counted of a table: its columns, apart for each of so many classes or, with one, whatever the class."""
+
+    features: tuple[Feature, ...]
+    classes: int = 1
+
+    @property
+    def entries(self) -> int:
+        return self.classes * sum(map(_width, self.features))
+
+    @property
+    def of_records(self) -> NDArray[np.bool_]:
+        """Which entries count records; the others are sums, which noise for a record would drown."""
+        sums = [False] * _SUMS
+        one_class = [
+            [True, *(sums + [True] * BINS if isinstance(one, Measured) else [True] * one.columns)]
+            for one in self.features
+        ]
+        return np.array([entry for one in one_class for entry in one] * self.classes)
+
+    def counted(self, X: NDArray[np.float64], y: NDArray[np.int64] | None = None) -> Counts:
+        """Class by class and column by column."""
+        parts = [X] if y is None else [X[y == label] for label in range(self.classes)]
+        assert len(parts) == self.classes, "a count by class needs the class of every row"
+        return np.concatenate([_of(one, part[:, k]) for part in parts for k, one in enumerate(self.features)])
+
+    def read(self, totals: Counts) -> tuple[tuple[Tally, ...], ...]:
+        """[class][column], as `counted` laid them out."""
+        ends = np.cumsum([_width(feature) for feature in self.features])[:-1]
+        return tuple(tuple(map(_tally, self.features, np.split(part, ends))) for part in np.split(totals, self.classes))
+
+
+def by_class(schema: TableSchema) -> CountPlan:
+    """For a Table 1."""
+    if not schema.classes:
+        raise BadInput(f"A common table is made class by class, and {schema.label!r} has no classes.")
+    return CountPlan(schema.features, len(schema.classes))
 
 
 def together(tallies: tuple[Tally, ...]) -> Tally:
@@ -88,6 +107,10 @@ def range_of(feature: Measured) -> Range:
     if feature.range is None:
         raise BadInput(f"Column {feature.name!r} has no range; a common table needs public ones. Give it low and high.")
     return feature.range
+
+
+def _width(feature: Feature) -> int:
+    return 1 + (_SUMS + BINS if isinstance(feature, Measured) else feature.columns)
 
 
 def _of(feature: Feature, values: NDArray[np.float64]) -> Counts:

@@ -2,6 +2,7 @@
 
 import hashlib
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import datetime
 from typing import Final, assert_never
 
@@ -21,6 +22,7 @@ from secure_sapefl.data.tables.schema import (
     Numeric,
     TableSchema,
 )
+from secure_sapefl.labels import BINS
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.int64]
@@ -32,34 +34,49 @@ SPELLINGS: Final[Mapping[str, float]] = {
 
 def table_of(columns: Columns, schema: TableSchema) -> Table:
     """All that the schema asks for, in the file's order. What is of other roles may be there and is not looked at."""
-    columns.require([*schema.names, schema.label, *_one(schema.person)], schema.known)
+    columns.require([*schema.names, *schema.label_columns, *_one(schema.person)], schema.known)
     group, group_names = sites_of(columns, schema)
     return Table(
         X=features_of(columns, schema),
         y=labels_of(columns, schema),
-        class_names=schema.classes,
+        class_names=schema.label_names,
         source=f"{columns.source}, {len(columns):,} records",
         prepare=preparation(schema),
         group=group,
         group_names=group_names,
         segment=persons_of(columns, schema),
         persons=schema.person is not None,
+        labels=schema.label_is,
     )
 
 
-def examined(table: Table, schema: TableSchema) -> Examined:
-    """The table as findings see it."""
-    return Examined(
+def examined(table: Table, schema: TableSchema) -> tuple[Examined, ...]:
+    """The table as findings see it: once, or once a label where several are yes or no."""
+    whole = Examined(
         X=table.X,
         names=schema.names,
         levels=tuple(() if isinstance(one, Measured) else one.levels for one in schema.features),
-        y=table.y,
-        classes=schema.classes,
+        y=table.labels.strata(table.y),
+        classes=schema.label_names,
         label=schema.label,
         group=table.group,
         group_names=table.group_names,
         site=schema.site or "site",
         left_out=schema.identifiers or (),
+    )
+    return by_label(whole, table)
+
+
+def by_label(whole: Examined, table: Table) -> tuple[Examined, ...]:
+    """``whole`` has classes; what differs where ``table`` has none."""
+    if table.labels.kind == "class":
+        return (whole,)
+    columns = zip(table.class_names, table.y.T, strict=True)
+    if table.labels.kind == "number":
+        bins = tuple(f"tenth {number}" for number in range(1, BINS + 1))
+        return tuple(replace(whole, classes=bins, label=name, target=values) for name, values in columns)
+    return tuple(
+        replace(whole, classes=("no", "yes"), label=name, y=values.astype(np.int64)) for name, values in columns
     )
 
 
@@ -84,30 +101,45 @@ def readable_rows(columns: Columns, schema: TableSchema) -> tuple[Floats, dict[i
     return np.array(rows, dtype=np.float64).reshape(len(rows), len(schema.features)), problems
 
 
-def labels_of(columns: Columns, schema: TableSchema) -> Codes:
-    place = {name: k for k, name in enumerate(schema.classes)}
-    cells = columns.named(schema.label)
+def labels_of(columns: Columns, schema: TableSchema) -> Codes | Floats:
+    """Codes of classes, [n]; or yes and no, or numbers, [n, columns]."""
+    if schema.classes:
+        return codes_of_classes(columns, schema.label, schema.classes)
+    return np.stack([_feature(columns, feature) for feature in schema.label_features], axis=1)
+
+
+def codes_of_classes(columns: Columns, label: str, classes: tuple[str, ...]) -> Codes:
+    place = {name: k for k, name in enumerate(classes)}
+    cells = columns.named(label)
     for index, cell in enumerate(cells):
         if cell not in place:
             what = "the class is missing" if is_missing(cell) else "not a class of the study"
-            raise columns.bad(schema.label, index, f"{what}; classes are {', '.join(schema.classes)}")
+            raise columns.bad(label, index, f"{what}; classes are {', '.join(classes)}")
     return np.array([place[cell] for cell in cells], dtype=np.int64)
 
 
 def sites_of(columns: Columns, schema: TableSchema) -> tuple[Codes | None, tuple[str, ...]]:
     """The site of each row, where the file says it; a site's own file need not."""
-    if schema.site is None or schema.site not in columns.cells:
+    return codes_of(columns, schema.site)
+
+
+def codes_of(columns: Columns, site: str | None) -> tuple[Codes | None, tuple[str, ...]]:
+    if site is None or site not in columns.cells:
         return None, ()
-    names, codes = np.unique(np.array(_present(columns, schema.site)), return_inverse=True)
+    names, codes = np.unique(np.array(_present(columns, site)), return_inverse=True)
     return codes.astype(np.int64), tuple(str(name) for name in names.tolist())
 
 
 def persons_of(columns: Columns, schema: TableSchema) -> Codes | None:
     """A number for each person that follows from the name alone: no other row decides what it is."""
-    if schema.person is None:
+    return numbers_of(columns, schema.person)
+
+
+def numbers_of(columns: Columns, person: str | None) -> Codes | None:
+    if person is None:
         return None
-    numbers = {name: _number_of(name) for name in _present(columns, schema.person)}
-    return np.array([numbers[name] for name in columns.cells[schema.person]], dtype=np.int64)
+    numbers = {name: _number_of(name) for name in _present(columns, person)}
+    return np.array([numbers[name] for name in columns.cells[person]], dtype=np.int64)
 
 
 def value_of(feature: Feature, cell: str) -> float:

@@ -6,6 +6,7 @@ plan         what a study does, in public numbers, and both epsilons of it
 calibrator   from a budget and the steps one can afford to a plan
 carriage     how noised sums travel as exact whole numbers
 mechanism    a site's part of a step: sampled, clipped, summed, rounded, noised
+persons      the same with all records of a person clipped as one
 ledger       two numbers a site, and a budget for each
 terms        what sites agree on and what a round costs them
 optimizer    the step that all sites take with an opened sum

@@ -4,6 +4,11 @@ A record changes every later step of a site's own training, and nothing but nois
 round is one step here: sites send noised sums of gradients at the common model, and nothing else. What a site uses, the
 method makes of the common model at home; of that nothing leaves, and it costs nothing. Peers' models are not sent.
 
+Noise has carried the common model far: its weights are several times as long as those of a start, its outputs are sure
+of themselves, and one record that it gets wrong has a gradient of tens of clips. Plain steps at a rate that suits a new
+model throw it away. So steps at home are as long as those it was made with: a gradient longer than the clip is cut to
+it, unless the study says another length (`--max-grad-norm`). docs/privacy.md has the figures.
+
 For whole sites as unit the update itself is clipped, whatever made it: there a round is the method's local training.
 """
 
@@ -77,11 +82,18 @@ class _Form:
             raise RuntimeError("A step under shared noise is taken only by sites that have paid for it.")
         now = Iterate.from_row(group.theta_global, self.parameters)
         with group.clock.phase("local"):
-            if self.plan.unit == "site":
-                sums = private.update_sums(_local_update(group, now.theta))
-            else:
-                sums = private.gradient_sums(now.theta, group.trainer.model, group.rows_for(Purpose.SHARED_STEP))
+            sums = self._sums(private, group, now.theta)
         return Contribution(state={}, update=sums, score=torch.ones(group.size, device=sums.device))
+
+    def _sums(self, private: SharedGroup, group: SiteGroup, theta: Tensor) -> Tensor:
+        rows = group.rows_for(Purpose.SHARED_STEP)
+        match self.plan.unit:
+            case "record":
+                return private.gradient_sums(theta, group.trainer.model, rows)
+            case "person":
+                return private.person_sums(theta, group.trainer, rows)
+            case "site":
+                return private.update_sums(_local_update(group, theta))
 
     def global_step(self, theta_global: Tensor, mean: Tensor, _: Settings) -> Tensor:
         """``mean`` is the opened sum by its number of contributors; q times the units a site declares, on average, and
@@ -93,8 +105,13 @@ class _Form:
 
     def personal_models(self, group: SiteGroup, options: Settings) -> Tensor:
         assert not isinstance(self.algorithm.from_common, NotShared)  # or there would be no such form
-        common = group.theta_global[: self.parameters]
-        return self.algorithm.from_common(replace(group, theta_global=common, private=None), options)
+        return self.algorithm.from_common(at_home(group, self.parameters, self.plan.clip), options)
+
+
+def at_home(group: SiteGroup, parameters: int, clip: float) -> SiteGroup:
+    """The group with the common model, its records without noise between, and steps no longer than ``clip``."""
+    rule = group.rule if group.rule.max_norm is not None else replace(group.rule, max_norm=clip)
+    return replace(group, theta_global=group.theta_global[:parameters], private=None, rule=rule)
 
 
 def _local_update(group: SiteGroup, theta: Tensor) -> Tensor:

@@ -21,11 +21,12 @@ from secure_sapefl.privacy.per_record import clipped_sum
 from secure_sapefl.privacy.randomness import Randomness
 from secure_sapefl.privacy.shared.carriage import Carriage
 from secure_sapefl.privacy.shared.grid import rounded, rounded_gaussian
+from secure_sapefl.privacy.shared.persons import person_sum
 from secure_sapefl.privacy.trainer import sampled_plan
 from secure_sapefl.streams import Purpose
 from secure_sapefl.training.objective import LocalLoss
 from secure_sapefl.training.plan import Plan, Shard
-from secure_sapefl.training.trainer import STACK_BYTES, batches, stacks
+from secure_sapefl.training.trainer import STACK_BYTES, Trainer, batches, stacks
 
 ROOM: Final = 1 - 2.0**-10
 """Of the clip, for records; the rest is for rounding errors of float32."""
@@ -43,6 +44,15 @@ class SharedGroup(PrivateGroup):
         plan = sampled_plan(shard.sizes, events, sources, [1.0] * len(shard))
         exact = torch.cat(list(_sums(model, theta, shard, plan, ROOM * self.clip)))
         return self._noised(exact, events, sources)
+
+    def person_sums(self, theta: Tensor, trainer: Trainer, shard: Shard) -> Tensor:
+        """The same with one gradient a person, clipped as one."""
+        events, sources = self._charged()
+        exact = [
+            person_sum(trainer, theta, shard, site, event.sample_rate, source, ROOM * self.clip)
+            for site, (event, source) in enumerate(zip(events, sources, strict=True))
+        ]
+        return self._noised(torch.stack(exact), events, sources)
 
     def update_sums(self, updates: Tensor) -> Tensor:
         """Each site's whole update [G, P], clipped, or nothing of it, as its secret coin falls; noised all the same."""

@@ -1,6 +1,5 @@
 """What a study with shared noise does, in public numbers: everything follows from them but the noise itself."""
 
-import math
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -61,10 +60,6 @@ class SharedPlan:
     @property
     def units_per_site(self) -> float:
         return self.units / self.sites
-
-    def noise_to_signal(self, parameters: int) -> float:
-        """The length of the noise beside the longest mean gradient there can be, sigma sqrt(P) / (q N)."""
-        return self.noise * math.sqrt(parameters) / (self.rate * self.units)
 
     def to_json(self) -> dict[str, Any]:
         """`summary.json`'s ``privacy.shared``."""

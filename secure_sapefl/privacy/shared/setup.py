@@ -29,12 +29,12 @@ class SharedNoise:
 
     @classmethod
     def from_config(
-        cls, config: Config, algorithm: Algorithm, *, rows: Sequence[int], parameters: int, numbers: ExactNumbers
+        cls, config: Config, algorithm: Algorithm, *, units: Sequence[int], parameters: int, numbers: ExactNumbers
     ) -> "SharedNoise":
-        """``rows`` are declared by each site, in the order of the roster."""
+        """``units`` are the records or persons that each site declares, or 1, in the order of the roster."""
         require_shared_form(algorithm)
         config = config.model_copy(update={"rounds": chosen_steps(config.rounds)})
-        plan = planned(config, tuple(rows), parameters)
+        plan = planned(config, tuple(units), parameters)
         chosen = {"dp_contributors": plan.parties.contributors, "dp_rate": plan.rate, "dp_lr": plan.lr}
         carriage = Carriage.for_plan(plan, parameters, numbers)
         return cls(
@@ -56,17 +56,15 @@ class SharedNoise:
 
 def counting_terms(config: Config, options: Settings, rows: Sequence[int], study: str) -> SharedTerms:
     """The terms of a study whose plan is written in its configuration, for counting what was spent."""
-    plan = planned(config, tuple(rows), parameters=1)  # the number of weights decides the learning rate, and no epsilon
+    plan = planned(config, tuple(rows), parameters=1)  # no epsilon depends on the number of weights, or of units
     return SharedTerms(
         study=study, plan=plan, releases=releases(options, 1), secure_noise=config.dp_secure_noise, carriage=None
     )
 
 
-def planned(config: Config, rows: tuple[int, ...], parameters: int) -> SharedPlan:
+def planned(config: Config, units: tuple[int, ...], parameters: int) -> SharedPlan:
     if config.dp_epsilon is None or config.dp_delta is None:
         raise BadInput("Shared noise is sized by a budget: give --dp-epsilon and --dp-delta, for instance 2 and 1e-5.")
-    if config.dp_unit == "person":
-        raise BadInput("Who is a person is not said in this data; choose --dp-unit record or site.")
     if config.scores == "hidden":
         raise BadInput("Under shared noise everybody weighs the same, there is no score to hide: leave out --scores.")
     wanted = Wanted(
@@ -80,10 +78,10 @@ def planned(config: Config, rows: tuple[int, ...], parameters: int) -> SharedPla
         optimizer=config.dp_optimizer,
     )
     facts = Circumstances(
-        rows=rows,
-        invited=cohort_size(config.participation, len(rows)),
+        units=units,
+        invited=cohort_size(config.participation, len(units)),
         steps=config.rounds,
-        charged=most_invitations(config.seed, config.participation, len(rows), config.rounds),
+        charged=most_invitations(config.seed, config.participation, len(units), config.rounds),
         parameters=parameters,
     )
     return shared_plan(wanted, facts)

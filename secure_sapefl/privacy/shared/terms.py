@@ -65,7 +65,7 @@ class SharedTerms:
     def event(self, round_index: int) -> Event:
         """A site's part of a step, with its own share of the noise."""
         return Event(
-            mechanism="dp-sgd" if self.plan.unit == "record" else "gaussian",
+            mechanism="gaussian" if self.plan.unit == "site" else "dp-sgd",
             release="update",
             noise_multiplier=self.plan.share,
             sample_rate=self.plan.rate,

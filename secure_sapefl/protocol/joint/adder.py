@@ -7,6 +7,7 @@ from sapefl_crypto.joint.aggregate import JointAggregate
 from sapefl_crypto.joint.aggregator import JointAggregator
 from sapefl_crypto.joint.frames import parse_frame
 from sapefl_crypto.joint.occasion import JointRound
+from secure_sapefl.protocol.joint.terms import JointTerms
 from secure_sapefl.protocol.messages import SiteId
 
 FrameStore = MutableMapping[SiteId, bytes]
@@ -44,3 +45,8 @@ class JointAdder:
         for site in self.weights:
             total.add(self._frames[site], sender=site)
         return total.finish()
+
+
+def joint_adder(terms: JointTerms, round_index: int) -> JointAdder:
+    """For a study that only relays, whose frames carry nothing to add."""
+    return JointAdder(terms.about(round_index), {})

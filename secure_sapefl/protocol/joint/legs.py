@@ -22,6 +22,7 @@ from secure_sapefl.protocol.joint.messages import (
     Delivery,
     Duty,
     Endorsement,
+    KeysGone,
     KeyWanted,
     Parcel,
     Proposal,
@@ -56,6 +57,7 @@ class CommitteeLegs:
         self._signatures: dict[SiteId, bytes] = {}
         self._answers: dict[SiteId, bytes] = {}
         self.declined: dict[SiteId, str] = {}
+        self.gone: set[SiteId] = set()  # members whose keys of this attempt were lost
 
     # what a stage needs
 
@@ -85,7 +87,7 @@ class CommitteeLegs:
     @property
     def waiting(self) -> tuple[SiteId, ...]:
         """Members from whom this stage may still hear."""
-        done = {*self._done(), *(self.declined if self.stage in ("claim", "answers") else ())}
+        done = {*self._done(), *self.gone, *(self.declined if self.stage in ("claim", "answers") else ())}
         return tuple(member for member in self.asked if member not in done)
 
     @property
@@ -106,6 +108,11 @@ class CommitteeLegs:
         if self.stage == "claim":
             return len(self._signatures) >= committee.quorum
         return self.stage == "answers" and len(self._answers) >= committee.threshold + 2 * committee.tolerated
+
+    @property
+    def worth_another_attempt(self) -> bool:
+        """Whether there would be enough members if those who lost their keys made new ones. Nobody has signed yet."""
+        return self.stage == "deliveries" and len(self.able) < self.needed <= len(self.able) + len(self.gone)
 
     def shortfall(self) -> str:
         """Why a sum stays closed."""
@@ -159,6 +166,8 @@ class CommitteeLegs:
                 self._hear_endorsement(deed)
             case SealedAnswer() if self.stage == "answers":
                 self._hear_answer(deed)
+            case KeysGone() if self.stage not in ("keys", "uploads"):
+                self.gone.add(deed.site)
 
     def _hear_endorsement(self, deed: Endorsement) -> None:
         assert self._aggregate is not None  # there is a claim in this stage
@@ -213,6 +222,11 @@ class CommitteeLegs:
     def propose(self, aggregate: JointAggregate) -> None:
         """The one claim of the round. From now on there is no other, and no other attempt."""
         self._aggregate, self.stage = aggregate, "claim"
+
+    def restore(self, aggregate: JointAggregate, able: Sequence[SiteId]) -> None:
+        """Stand at the claim again, as the server did before it was started anew; ``able`` members hold the shares."""
+        self._complaints = dict.fromkeys(able, frozenset[SiteId]())
+        self.propose(aggregate)
 
     def certify(self) -> None:
         self.declined, self.stage = {}, "answers"

@@ -5,6 +5,7 @@
     Delivery       ->   Receipt             what senders sealed for this member; what of it is no good
     Proposal       ->   Endorsement         the round's one claim; the member's signature, once a round
     Certified      ->   SealedAnswer        that enough have signed it; the member's share of the sum of keys
+                        KeysGone            in place of any but the first, after a crash
 
 All of it is of one attempt at one round. The server reads names, claims and signatures; shares and answers are sealed.
 """
@@ -107,7 +108,18 @@ class SealedAnswer:
         return len(self.content)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeysGone:
+    """That the member has no keys of this attempt any more: it was started anew since, and they were in its memory."""
+
+    site: SiteId
+
+    @property
+    def size(self) -> int:
+        return 0
+
+
 Duty = KeyWanted | Delivery | Proposal | Certified
 """What the server asks of a member."""
-Deed = AnnouncedKey | Receipt | Endorsement | SealedAnswer
+Deed = AnnouncedKey | Receipt | Endorsement | SealedAnswer | KeysGone
 """What the member answers."""

@@ -1,6 +1,6 @@
 """The server of a study with joint keys: a round as ever, with the committee's legs before and after the uploads."""
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 
 from sapefl_crypto.joint.aggregate import JointAggregate
@@ -36,6 +36,26 @@ class JointServer(Server):
         self.legs = CommitteeLegs(self._terms.about(round_index, attempt), shares)
         self._summed: RoundOutcome | None = None
         return super().begin_round(round_index, left_out)
+
+    def resume_claim(self, summed: RoundOutcome, attempt: int, able: Sequence[SiteId], arrived: Models) -> None:
+        """Go on with a claim that members may have signed: no other one will ever be opened in its round.
+
+        ``summed`` is what `claimed` was, ``able`` what `legs.able` was and ``arrived`` the models that had come, before
+        the server was started anew.
+        """
+        assert summed.aggregate is not None
+        self._round, self._attempt, self._cohort, self._frames = summed.round_index, attempt, (), {}
+        self.legs = CommitteeLegs(self._terms.about(summed.round_index, attempt), {})
+        self.legs.restore(JointAggregate.from_bytes(summed.aggregate), able)
+        self._adder, self._arrived = self._joint_adder(summed.round_index), arrived
+        self._contributors, self._refusals = [site for site, _ in summed.weights], list(summed.refusals)
+        self._models.update(arrived)
+        self._summed = summed
+
+    @property
+    def claimed(self) -> RoundOutcome | None:
+        """The sum of the round as it was proposed to the committee; nothing opens it yet."""
+        return self._summed
 
     def _joint_adder(self, round_index: int) -> JointAdder:
         self._joint = JointAdder(self._terms.about(round_index, self._attempt), self._frames)

@@ -14,7 +14,7 @@ from sapefl_crypto.joint.frames import Manifest, read_manifest, signed_part
 from sapefl_crypto.joint.member import ClaimLedger, Member
 from sapefl_crypto.joint.occasion import JointRound
 from sapefl_crypto.joint.policy import JointPolicy
-from sapefl_crypto.joint.round_key import RoundKey
+from sapefl_crypto.joint.round_key import RoundKey, require_members
 from sapefl_crypto.joint.sealing import Readers, SealingKey, announced
 from sapefl_crypto.joint.tags import TagRoot
 from sapefl_crypto.keys.identity import SiteIdentity
@@ -63,6 +63,10 @@ class SiteLegs(Guarded):
     @property
     def about(self) -> JointRound:
         return self._about
+
+    def check(self, keys: tuple[AnnouncedKey, ...]) -> None:
+        """`CryptoError` unless these are members' own keys, and those of enough members."""
+        require_members(self._about, self._members(keys))
 
     def encrypt(
         self, update: Vector, score: float, keys: tuple[AnnouncedKey, ...]

@@ -27,7 +27,7 @@ def draw_partition(federation: Federation, path: Path, *, title: str) -> None:
     figure.suptitle(f"{title}\n{federation.source}", fontsize=10)
     image = below.imshow(np.where(counts == 0, np.nan, counts), aspect="auto", cmap="YlGnBu", vmin=0)
     figure.colorbar(image, ax=below, label="rows", pad=0.01)
-    _name_axes(below, [client.name for client in federation.clients], list(federation.class_names))
+    _name_axes(below, [client.name for client in federation.clients], list(federation.kinds_of_rows))
     if counts.size <= MOST_NUMBERS:
         _write_numbers(below, counts)
     try:

@@ -1,4 +1,4 @@
-"""What changes from round to round: accuracy, AUC, scores, peers."""
+"""What changes from round to round: accuracy and AUC, or a task's own metrics; scores, peers."""
 
 from collections.abc import Callable, Sequence
 
@@ -11,36 +11,44 @@ from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from secure_sapefl.engine.result import RoundRecord
 from secure_sapefl.metrics import Floats, Spread
-from secure_sapefl.report import formats
 from secure_sapefl.report.charts.drawing import DASHES, FAINT, INK, MARKERS, SERIES, Chart
 from secure_sapefl.report.run import Run
 
 _MOST_POINTS = 20_000  # beyond this, the lines of single sites are drawn as pixels to keep the page small
 _MOST_MARKERS = 30
+_CAPTIONS = {
+    "auc": "Macro one-vs-rest AUC of every site's own model; a site whose test rows are of one class has none.",
+    "r2": "R² of every site's own model against the mean of its test rows: 1 is perfect, below 0 the mean is better.",
+}
 
 
-def accuracy(run: Run) -> Chart:
-    own = [record.personal.accuracy for record in run.evaluated]
-    everywhere = [record.everywhere.accuracy for record in run.evaluated] if run.personal_differs else []
+def main_metric(run: Run) -> Chart:
+    shown = run.main
+    own = [shown.own(record) for record in run.evaluated]
+    everywhere = [shown.everywhere(record) for record in run.evaluated] if run.personal_differs else []
     dashed = " Dashed: the global model, mean over sites." if everywhere else ""
+    lower = "" if shown.higher_is_better else " Lower is better."
     return Chart(
-        name="accuracy",
-        title="Accuracy over rounds",
-        caption=f"Every site's own model on its own test rows: the mean, and each site as a thin line.{dashed}",
-        alt=f"Line chart of mean accuracy over {_count(run)}, ending at {formats.percent(own[-1].mean)}.",
-        draw=lambda figure: _draw_spreads(figure, run, own, everywhere, whole_percent),
+        name=shown.name,
+        title=f"{shown.heading} over rounds",
+        caption=f"Every site's own model on its own test rows: the mean, and each site as a thin line.{dashed}{lower}",
+        alt=f"Line chart of mean {shown.title} over {_count(run)}, ending at {shown.form(own[-1].mean)}.",
+        draw=lambda figure: _draw_spreads(figure, run, own, everywhere, shown.tick),
     )
 
 
-def auc(run: Run) -> Chart | None:
-    own = [record.personal.auc for record in run.evaluated]
+def second_metric(run: Run) -> Chart | None:
+    shown = run.second
+    if shown is None:
+        return None
+    own = [shown.own(record) for record in run.evaluated]
     if not any(len(spread.defined) for spread in own):
         return None
     return Chart(
-        name="auc",
-        title="AUC over rounds",
-        caption="Macro one-vs-rest AUC of every site's own model; a site whose test rows are of one class has none.",
-        alt=f"Line chart of mean AUC over {_count(run)}, ending at {formats.decimal(own[-1].mean)}.",
+        name=shown.name,
+        title=f"{shown.heading} over rounds",
+        caption=_CAPTIONS.get(shown.name, f"{shown.heading} of every site's own model{shown.direction}."),
+        alt=f"Line chart of mean {shown.title} over {_count(run)}, ending at {shown.form(own[-1].mean)}.",
         draw=lambda figure: _draw_spreads(figure, run, own, [], "{:.2f}".format),
     )
 

@@ -5,8 +5,8 @@ from secure_sapefl.report.charts.drawing import Chart
 from secure_sapefl.report.run import Run
 
 _CHARTS = (
-    rounds.accuracy,
-    rounds.auc,
+    rounds.main_metric,
+    rounds.second_metric,
     heat_map.similarity,
     rounds.scores,
     rounds.peers,

@@ -17,7 +17,19 @@ from secure_sapefl.storage.chain import Head, Link, canonical, read_link
 from secure_sapefl.storage.chained_log import damaged
 
 EventKind = Literal[
-    "approved", "withdrawn", "started", "stopped", "received", "sent", "checked", "refused", "repaired", "published"
+    "approved",
+    "withdrawn",
+    "started",
+    "stopped",
+    "received",
+    "sent",
+    "checked",
+    "judged",
+    "refused",
+    "repaired",
+    "rotated",
+    "published",
+    "signed",
 ]
 FIRST: Final = hashlib.sha256(b"sapefl site ledger 1").hexdigest()
 _HEAD: Final = "ledger head"

@@ -9,6 +9,7 @@ from typing import Final, Protocol
 from sapefl_crypto.errors import AggregateRejected
 from secure_sapefl.plain_text import sentence
 from secure_sapefl.protocol.messages import Invitation, RoundOutcome
+from secure_sapefl.site.evaluation.judged import Judged
 from secure_sapefl.site.ledger.lines import Entry, SiteEvent
 from secure_sapefl.storage.parts import Parts
 from secure_sapefl.transport.signed_parts import parts_digest
@@ -82,7 +83,48 @@ class StudyLedger:
                 size=outcome.size,
                 digest=parts_digest((outcome.aggregate or b"",)),
                 checks=_verdicts(outcome, rejected),
-                note="" if rejected is None else _note(str(rejected)),
+                note=_why_no_sum(outcome) if rejected is None else _note(str(rejected)),
+            )
+        )
+
+    def judged(self, judged: Judged) -> None:
+        """The site's model was held against its test rows. What came of it stays out of the ledger, but for its digest:
+        a ledger may be shown to others."""
+        self._ledger.append(
+            SiteEvent(
+                kind="judged",
+                study=self._study,
+                round_index=judged.round_index,
+                message="own model",
+                digest=judged.digest,
+                note="on test rows; the result stays at this site",
+            )
+        )
+
+    def sent_results(self, frame: bytes) -> None:
+        """If this returns, the frame may leave."""
+        self._ledger.append(
+            SiteEvent(
+                kind="sent",
+                study=self._study,
+                message="test results",
+                size=len(frame),
+                digest=parts_digest((frame,)),
+                note="encrypted for a sum over sites",
+            )
+        )
+
+    def checked_results(self, aggregate: bytes, rejected: str = "") -> None:
+        """The sum of all sites' test results was held against its claim and its tags."""
+        self._ledger.append(
+            SiteEvent(
+                kind="refused" if rejected else "checked",
+                study=self._study,
+                message="sum of test results",
+                size=len(aggregate),
+                digest=parts_digest((aggregate,)),
+                checks={"claim and tags": not rejected},
+                note=_note(rejected),
             )
         )
 
@@ -105,6 +147,13 @@ class StudyLedger:
 def _note(words: str) -> str:
     """A line of the ledger is one line, whoever's words it repeats."""
     return sentence(words, _LONGEST_NOTE)
+
+
+def _why_no_sum(outcome: RoundOutcome) -> str:
+    """What the server says of a round without a sum."""
+    if outcome.aggregate is not None:
+        return ""
+    return _note(" ".join(refusal.reason for refusal in outcome.refusals if refusal.site == "server"))
 
 
 def _verdicts(outcome: RoundOutcome, rejected: AggregateRejected | None) -> dict[str, bool]:

@@ -137,7 +137,7 @@ def test_another_weight_for_every_member_steals_a_key_where_nothing_is_checked(
 ) -> None:
     cohort = cohort_of(make_cohort, updates, members, threshold, tolerated)
     without_certificates(monkeypatch)
-    monkeypatch.setattr(Member, "_accept", lambda self, claimed: self._ledger.enter(b"once", claimed.digest))
+    monkeypatch.setattr(Member, "_accept", lambda self, claimed: self._ledger.enter(self._about, claimed.digest))
     answers = {
         name: total_of(cohort, claimed, cohort.members[name].answer(claimed, NO_CERTIFICATE))
         for name, claimed in weighted_claims(cohort).items()
@@ -154,7 +154,7 @@ def test_the_certificate_alone_stops_it_and_so_does_the_signed_weight(
     for name, claimed in claims.items():
         with pytest.raises(AggregateRejected, match=r"another weight|not between"):
             cohort.members[name].endorse(claimed)
-    monkeypatch.setattr(Member, "_accept", lambda self, claimed: self._ledger.enter(b"once", claimed.digest))
+    monkeypatch.setattr(Member, "_accept", lambda self, claimed: self._ledger.enter(self._about, claimed.digest))
     signatures = {name: cohort.members[name].endorse(claimed) for name, claimed in claims.items()}
     for name, claimed in claims.items():
         certificate = Certificate(digest=claimed.digest, signatures=signatures)

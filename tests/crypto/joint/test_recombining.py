@@ -63,9 +63,14 @@ def test_a_wrong_answer_is_found_and_its_author_named(cohort, vectors) -> None:
     assert np.array_equal(opened.mean, whole)
 
 
-def test_one_spare_answer_shows_that_something_is_wrong_and_not_who(cohort, vectors) -> None:
+def test_with_one_spare_answer_a_liar_is_found_by_doing_without_each_and_two_are_not(cohort, vectors) -> None:
     aggregate, certificate, answers = round_of(cohort, vectors)
+    whole = cohort.open(aggregate, certificate, list(answers.values())).mean
     answers["c"] = lying(cohort, aggregate, "c", one_more)
+    opened = cohort.open(aggregate, certificate, [answers[name] for name in "abcde"])
+    assert opened.complaints == ("the answer of 'c' is wrong, or what was dealt to it; or two others lie",)
+    assert np.array_equal(opened.mean, whole)
+    answers["d"] = lying(cohort, aggregate, "d", lambda numbers: one_more(numbers[1:]))
     with pytest.raises(AggregateRejected, match="ask more members"):
         cohort.open(aggregate, certificate, [answers[name] for name in "abcde"])
 

@@ -51,7 +51,14 @@ def test_it_becomes_a_federation_of_its_groups(tmp_path: Path) -> None:
     rows = [f"{age},{'north' if age < 50 else 'south'},{age % 3 == 0}" for age in range(30, 70)]
     path = write(tmp_path, "\n".join(["age,hospital,outcome", *rows]))
     federation = build_federation(
-        str(path), clients=None, partition=None, kappa=0.3, seed=0, label="outcome", group="hospital"
+        str(path),
+        clients=None,
+        partition=None,
+        kappa=0.3,
+        seed=0,
+        label="outcome",
+        group="hospital",
+        preparation="site",
     )
     assert [client.name for client in federation.clients] == ["north", "south"]
     assert federation.class_names == ("False", "True")

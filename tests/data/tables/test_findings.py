@@ -116,3 +116,14 @@ def test_a_run_stops_until_the_finding_is_named() -> None:
         require_accepted(found, "label:other")
     require_accepted(found, "label:other, label:code")
     require_accepted([replace(found[0], dangerous=False)], "")
+
+
+def test_a_column_in_the_order_of_a_number_is_told() -> None:
+    target = np.linspace(0, 1, 60)
+    table = Examined(
+        X=np.stack([target**3, np.random.default_rng(0).normal(size=60)], axis=1),
+        names=("twin", "other"), levels=((), ()), y=np.zeros(60, np.int64), classes=("tenth 1",), label="stay",
+        target=target,
+    )  # fmt: skip
+    found = [one for one in findings(table, table) if one.kind == "label"]
+    assert [(one.column, one.dangerous) for one in found] == [("twin", True)]

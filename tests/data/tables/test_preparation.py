@@ -34,16 +34,16 @@ def test_it_says_whether_it_learns() -> None:
     assert preparation(read_schema({"kind": "images", "height": 4, "width": 4, "classes": ["a", "b"]})) is pixels
 
 
-def test_one_scale_for_all_is_learned_from_numbers_alone() -> None:
-    whole = mixed(schema(scaling="site"), standardise)
-    learned = whole.learned(np.array([[0.0, 10.0, 1.0, 5.0], [1.0, 30.0, 0.0, 5.0]]))
-    assert isinstance(learned, MixedColumns)
-    found, _ = learned(np.array([[1.0, 20.0, 0.0, 5.0]]), np.zeros((0, 4)))
+def test_a_scale_is_learned_from_numbers_alone() -> None:
+    whole = mixed(schema(scaling="site").features, standardise)
+    assert isinstance(whole, MixedColumns)
+    train = np.array([[0.0, 10.0, 1.0, 5.0], [1.0, 30.0, 0.0, 5.0]])
+    _, found = whole(train, np.array([[1.0, 20.0, 0.0, 5.0]]))
     assert found.tolist() == [[0, 0, 0, 1, 0, 1, 0]]
-    assert isinstance(mixed(schema(), PublicScale(())).scale, PublicScale)
+    assert isinstance(mixed(schema().features, PublicScale(())).scale, PublicScale)
 
 
 def test_its_recipe_names_the_columns_of_the_file() -> None:
-    found = mixed(schema(), PublicScale(())).recipe(np.zeros((1, 4)))
+    found = mixed(schema().features, PublicScale(())).recipe(np.zeros((1, 4)))
     assert found["numbers"]["columns"] == ["age", "day"]
     assert found["categories"] == {"sex": ["f", "m", "d"], "smokes": ["no", "yes"]}

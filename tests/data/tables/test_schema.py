@@ -1,10 +1,11 @@
 """Schemas: what they promise about shape, and every way of not being one."""
 
+import tomllib
 from typing import Any
 
 import pytest
 
-from secure_sapefl.data.tables.schema import Categorical, ImageSchema, Numeric, TableSchema, read_schema
+from secure_sapefl.data.tables.schema import Categorical, ImageSchema, Numeric, TableSchema, read_schema, schema_text
 from secure_sapefl.errors import BadInput
 
 AGE = {"name": "age", "low": 0, "high": 120}
@@ -67,3 +68,38 @@ def test_what_is_no_schema_is_named(change: dict[str, Any], sentence: str) -> No
 def test_a_schema_is_a_table_of_values() -> None:
     with pytest.raises(BadInput, match="The schema is a table"):
         read_schema("age,sex")
+
+
+FEATURES = [{"name": "age"}]
+
+
+def read(**said: object) -> TableSchema:
+    return TableSchema.read({"label": "stay", "features": FEATURES, "scaling": "site", **said}, "schema")
+
+
+def test_a_label_is_a_class_a_number_or_several_columns() -> None:
+    number, labels = read(target={"low": 0, "high": 60}), read(labels=["cough", "fever"])
+    assert (number.label_is.kind, number.label_columns, number.label_names) == ("number", ("stay",), ("stay",))
+    assert number.label_is.scale is not None
+    assert (labels.label_is.kind, labels.known) == ("yes-no", ("age", "cough", "fever"))
+    assert load_text(schema_text(number)) == number
+
+
+def load_text(text: str) -> object:
+    return read_schema(tomllib.loads(text))
+
+
+@pytest.mark.parametrize(
+    ("said", "message"),
+    [
+        ({}, "'classes' is missing"),
+        ({"classes": ["a", "b"], "target": {}}, "give one"),
+        ({"target": {"low": 3}}, "half a range"),
+        ({"target": {"low": 3, "high": 2}}, "low must be below high"),
+        ({"labels": ["a", "b"], "target": {"low": 0, "high": 2}}, "several columns in labels"),
+        ({"classes": ["a"]}, "at least 2 classes"),
+    ],
+)
+def test_a_label_that_is_not_one_of_them(said: dict[str, object], message: str) -> None:
+    with pytest.raises(BadInput, match=message):
+        read(**said)

@@ -1,12 +1,14 @@
 """Table 1 against numbers computed from the rows themselves, and what is left out of it."""
 
+import json
+
 import numpy as np
 import pytest
 
 from secure_sapefl.data.tables.columns import Columns
 from secure_sapefl.data.tables.propose import propose, with_ranges
 from secure_sapefl.data.tables.table_one import TableOne, table_one
-from secure_sapefl.data.tables.tally import counted
+from secure_sapefl.data.tables.tally import by_class
 from secure_sapefl.data.tables.values import table_of
 
 N = 2000
@@ -26,7 +28,8 @@ def made() -> tuple[TableOne, dict[str, np.ndarray]]:
     }
     columns = Columns(source="t", unit="line", cells=cells)
     schema = with_ranges(propose(columns, label="ill"), columns)
-    totals = counted(table_of(columns, schema), schema, np.ones(N, bool))
+    table = table_of(columns, schema)
+    totals = by_class(schema).counted(table.X, table.y)
     return table_one(totals, schema), {"age": age[np.arange(N) % 10 != 0], "ill": ill}
 
 
@@ -63,3 +66,11 @@ def test_csv_and_json_hold_the_same(made: tuple[TableOne, dict[str, np.ndarray]]
     table, _ = made
     assert table.to_csv().splitlines()[0] == "column,says,all,no,yes"
     assert len(table.to_csv().splitlines()) == 1 + len(table.to_json()["lines"])
+
+
+def test_a_table_is_read_back_and_strange_words_are_shown_plainly(made: tuple[TableOne, dict[str, np.ndarray]]) -> None:
+    table, _ = made
+    assert TableOne.from_json(json.loads(json.dumps(table.to_json()))) == table
+    fields = {"groups": ["all"], "lines": [{"column": "\x1b[31m", "says": "n", "values": {"all": "\x07"}}]}
+    (line_,) = TableOne.from_json(fields | {"smallest_cell": 5}).shown()
+    assert not any("\x1b" in cell or "\x07" in cell for cell in line_)

@@ -11,6 +11,7 @@ from secure_sapefl.algorithms.base import Homomorphic, NoOptions
 from secure_sapefl.algorithms.registry import ALGORITHMS
 from secure_sapefl.algorithms.releases import NotShared
 from secure_sapefl.config import Config
+from secure_sapefl.engine.assembly import assemble
 from secure_sapefl.engine.events import RunEvent, SitesTrained
 from secure_sapefl.engine.simulator import simulate
 from secure_sapefl.errors import BadInput
@@ -91,3 +92,16 @@ def test_a_method_without_messages_has_nothing_to_share(plan: Callable[..., Shar
     local = ALGORITHMS["local"]
     assert local.homomorphic is Homomorphic.SILENT
     assert shared_form(local, plan(), Carriage.for_plan(plan(), 2, numbers), 2) is local
+
+
+@pytest.mark.parametrize(("chosen", "longest"), [(None, 0.01), (0.02, 0.02)])
+def test_steps_at_home_are_as_long_as_those_of_the_common_model(
+    chosen: float | None, longest: float, config: Callable[..., Config]
+) -> None:
+    """One step, of a batch that holds all rows: its gradient is cut at the clip, or at what the study says."""
+    made = config(method="fedavg-ft", options={"epochs": 1}, batch_size=500, lr=0.5, dp_clip=0.01, max_grad_norm=chosen)
+    assembly, moved = assemble(made), list[float]()
+    start = assembly.blueprint.theta_initial
+    row = assembly.blueprint.algorithm.initial_global(start, assembly.blueprint.options)
+    assembly.sites.evaluate(row, 0, 12, lambda _, theta: moved.append(float((theta - start).norm())))
+    assert moved == pytest.approx([0.5 * longest] * 12, rel=1e-3)

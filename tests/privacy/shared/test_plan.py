@@ -53,9 +53,3 @@ def test_sentences_and_json_name_both_numbers_with_m_and_t(plan: Make) -> None:
     assert (told["contributors"], told["colluders"], told["honest"]) == (11, 1, 9)
     assert told["epsilon_shared_planned"] == made.epsilon_shared
     assert told["epsilon_max_planned"] == made.epsilon_max
-
-
-def test_noise_beside_the_longest_gradient(plan: Make) -> None:
-    """sigma sqrt(100) / (0.25 * 480)."""
-    made = plan()
-    assert made.noise_to_signal(100) == pytest.approx(made.noise * 10 / 120)

@@ -116,7 +116,7 @@ def test_sites_pay_for_the_rounds_they_are_drawn_for(config: Make) -> None:
 
 def test_more_steps_than_help_are_not_taken(config: Make) -> None:
     made = SharedNoise.from_config(
-        config(rounds=5000), ALGORITHMS["fedavg"], rows=(40,) * 12, parameters=100, numbers=Parameters.exact()
+        config(rounds=5000), ALGORITHMS["fedavg"], units=(40,) * 12, parameters=100, numbers=Parameters.exact()
     )
     assert made.config.rounds == made.plan.steps == 400
 
@@ -125,7 +125,7 @@ def test_more_steps_than_help_are_not_taken(config: Make) -> None:
     ("changes", "words"),
     [
         ({"dp_epsilon": None, "dp_delta": None}, "--dp-epsilon"),
-        ({"dp_unit": "person"}, "person"),
+        ({"dp_unit": "person"}, "Whose the rows of 'client-00' are is not said"),
         ({"scores": "hidden"}, "no score to hide"),
         ({"dp_noise": "local", "dp_unit": "site"}, "--dp-noise shared"),
         ({"dp_contributors": 13}, "none could ever be opened"),
@@ -150,6 +150,37 @@ def test_a_whole_site_as_the_unit_is_one_of_twelve(config: Make) -> None:
     assert result.rounds[-1].changed
 
 
+@pytest.fixture
+def visits(tmp_path: Path) -> tuple[Path, Path]:
+    """A table of 300 records of 60 persons at five sites, some with one record and some with nine, and its schema."""
+    rng, lines = np.random.default_rng(3), ["age,marker,ill,patient,clinic"]
+    for person in range(60):
+        for _ in range((1, 9)[person % 2]):
+            age, marker = rng.uniform(0, 100), rng.uniform(0, 1)
+            lines.append(f"{age:.2f},{marker:.4f},{'yes' if marker > 0.5 else 'no'},p{person},c{person % 5}")
+    features = "".join(f'[[features]]\nname = "{n}"\nlow = 0\nhigh = {h}\n' for n, h in (("age", 100), ("marker", 1)))
+    table, schema = tmp_path / "visits.csv", tmp_path / "schema.toml"
+    table.write_text("\n".join(lines) + "\n")
+    schema.write_text(
+        f'kind = "table"\nlabel = "ill"\nclasses = ["no", "yes"]\nperson = "patient"\nsite = "clinic"\n{features}'
+    )
+    return table, schema
+
+
+def test_a_person_as_the_unit_counts_once_however_many_records(config: Make, visits: tuple[Path, Path]) -> None:
+    table, schema = visits
+    changes = {"dataset": str(table), "data_schema": schema, "clients": None, "data_options": {}, "model": "linear"}
+    result = simulate(config(**changes, rounds=2, dp_unit="person", method="fedavg-ft"))
+    told = result.privacy
+    assert told is not None
+    assert (told["shared"]["unit"], told["shared"]["steps"]) == ("person", 2)
+    assert 30 < told["shared"]["units_declared"] < 60, "persons to train on, not their records"
+    assert sum(told["rows_declared_per_client"]) > 150
+    assert told["unit"].startswith("Two files of a site are neighbours if one of them has the records of one person")
+    assert 0.9 * 4 < told["epsilon_shared"] <= 4
+    assert result.rounds[-1].changed
+
+
 def test_secure_noise_is_not_repeated(config: Make) -> None:
     one, other = (simulate(config(rounds=1, dp_secure_noise=True)) for _ in range(2))
     assert one.privacy is not None
@@ -163,3 +194,21 @@ def test_shared_noise_is_far_below_the_noise_of_each_site_alone(config: Make) ->
     assert shared is not None
     plan = shared["shared"]
     assert plan["noise_multiplier_of_sum"] / plan["noise_multiplier_of_share"] == pytest.approx(np.sqrt(9))
+
+
+def test_nobody_pays_for_a_round_that_too_few_can_pay_for(config: Make, tmp_path: Path) -> None:
+    """Of twelve sites two have spent what they have in an earlier study; eleven are needed."""
+    made = config(rounds=2, dp_ledgers=tmp_path)
+    simulate(made)
+    spent = [tmp_path / f"client-{c:02d}.jsonl" for c in range(2)]
+    for ledger in (path for path in tmp_path.glob("*") if path.with_suffix(".jsonl") not in spent):
+        ledger.unlink()
+    again = simulate(made.model_copy(update={"seed": 1}))
+    told = again.privacy
+    assert told is not None
+    assert sum(event["site"] in ("client-00", "client-01") for event in told["stopped"]) == 4
+    kept = [event["reason"] for event in told["stopped"] if event["site"] == "client-02"]
+    assert kept == [kept[0]] * 2
+    assert kept[0].endswith("keeps its budget: 10 sites can pay for this round, and no sum of fewer than 11 is opened.")
+    assert told["epsilon_shared_per_client"][2:] == [0.0] * 10
+    assert not any(record.changed for record in again.rounds)

@@ -9,6 +9,7 @@ import pytest
 from sapefl_crypto.errors import AggregateRejected, CryptoError, FrameRejected, ValueRejected
 from sapefl_crypto.joint.aggregate import JointClaim
 from sapefl_crypto.joint.member import MemoryLedger
+from sapefl_crypto.joint.occasion import JointRound
 from sapefl_crypto.joint.sealing import SealingKey
 from secure_sapefl.protocol.joint.site import SiteLegs
 from secure_sapefl.protocol.messages import AnnouncedKey
@@ -52,7 +53,7 @@ def test_a_member_signs_one_claim_and_answers_no_other(make_round: Make) -> None
 
 def test_the_ledger_has_the_digest_before_the_signature_exists(make_round: Make) -> None:
     class Full(MemoryLedger):
-        def enter(self, key: bytes, digest: bytes) -> None:
+        def enter(self, about: JointRound, digest: bytes) -> None:
             raise OSError(28, "No space left on device")
 
     joint = at_claim(make_round)

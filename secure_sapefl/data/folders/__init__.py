@@ -1,0 +1,1 @@
+"""Folders of images: PNG and DICOM files beside a table that says what each shows."""

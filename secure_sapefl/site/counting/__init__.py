@@ -1,0 +1,1 @@
+"""A site's half of a round of counts: of a Table 1, or before the first round of training."""

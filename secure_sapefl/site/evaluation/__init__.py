@@ -1,0 +1,1 @@
+"""How good this site's model is, on rows it held back. Everything here stays at the site."""

@@ -1,0 +1,92 @@
+"""What a round of counts is, in words for a person who decides about it or reads its table."""
+
+from typing import Any, Final
+
+from secure_sapefl.privacy.events import TABLE_ONE
+from secure_sapefl.protocol.sums import LIMBS
+from secure_sapefl.study.counting import CountingTerms
+
+SEEN_FIRST: Final = "Sites open the totals before small cells are left out, and see them."
+TWO_SITES: Final = "With two sites in a sum, the total less one's own counts is the other's."
+_NO_NOISE: Final = "No noise was added: an exact total can tell of a single patient."
+
+
+def what_leaves(terms: CountingTerms) -> str:
+    """In this study, with its numbers."""
+    columns = len(terms.plan.features)
+    by = ", by outcome" if terms.release == TABLE_ONE else ""
+    kinds = "missing values, sums, sums of squares, histograms on public ranges and levels"
+    if terms.multiplier is not None:
+        kinds = "missing values, histograms on public ranges and levels, with noise"
+    return f"counts of {columns} columns{by}: {kinds}; {terms.plan.entries:,} numbers, encrypted (CKKS)"
+
+
+def bytes_of(terms: CountingTerms) -> int:
+    return terms.params.chunks(LIMBS * terms.plan.entries) * terms.params.fresh_chunk_bytes
+
+
+def who_reads(terms: CountingTerms) -> str:
+    return (
+        f"The server adds what it cannot read; sites open the total over at least {terms.study.fewest_in_a_sum} of "
+        f"{len(terms.file.sites)} sites, and nobody's own counts"
+    )
+
+
+def warnings_of(terms: CountingTerms) -> tuple[str, ...]:
+    """What an owner has to know before taking part."""
+    small = (SEEN_FIRST,) if terms.release == TABLE_ONE else ()
+    return (*small, *((TWO_SITES,) if terms.study.fewest_in_a_sum <= 2 else ()))
+
+
+def table_notes(terms: CountingTerms, sites: int) -> tuple[str, ...]:
+    """Under a Table 1."""
+    noise = terms.multiplier
+    return (
+        f"Sums over {sites} sites, encrypted; the server held no key.",
+        f"Cells below {terms.payer.smallest_cell} are not shown here. {SEEN_FIRST}",
+        *((TWO_SITES,) if sites == 2 else ()),
+        _NO_NOISE
+        if noise is None
+        else f"Private: every site's counts carry noise of deviation {terms.noise.deviation(noise):.3g}.",
+    )
+
+
+def table_facts(terms: CountingTerms) -> dict[str, str]:
+    """A study of kind statistics, for people."""
+    study, budget, noise = terms.file, terms.budget, terms.multiplier
+    private = "no differential privacy: totals are exact"
+    if budget is not None and noise is not None:
+        deviation = terms.noise.deviation(noise)
+        private = (
+            f"at most ε {budget.epsilon:g} at δ {budget.delta:g} for each record; noise of deviation {deviation:.3g}"
+        )
+    return {
+        "study": study.name,
+        "digest": study.digest,
+        "purpose": study.purpose or "not said",
+        "kind": "a Table 1 over all sites, in one round; no model is trained",
+        "coordinator": f"{study.coordinator_keys.name}, key {study.coordinator_keys.fingerprint}",
+        "release": f"secure-sapefl {study.package}",
+        "leaves a site": f"once, {what_leaves(terms)}, {bytes_of(terms) / 1000:,.0f} kB",
+        "who reads it": who_reads(terms),
+        "to know": " ".join(warnings_of(terms)),
+        "small cells": f"counts below {study.smallest_cell} are left out of the table",
+        "privacy": private,
+    }
+
+
+def to_json(terms: CountingTerms) -> dict[str, Any]:
+    return {
+        "digest": terms.file.digest,
+        "study": terms.file.model_dump(mode="json", exclude_none=True),
+        "sites": {keys.name: keys.fingerprint for keys in terms.file.sites_keys},
+        "coordinator": terms.file.coordinator_keys.fingerprint,
+        "leaves": [{"field": "counts", "what": what_leaves(terms), "bytes": bytes_of(terms)}],
+        "warnings": list(warnings_of(terms)),
+    }
+
+
+def note(terms: CountingTerms) -> str:
+    """For a data protection officer, in Markdown."""
+    rows = "".join(f"| {name} | {value} |\n" for name, value in table_facts(terms).items())
+    return f"# {terms.file.name}: a Table 1 over all sites\n\n| | |\n|---|---|\n{rows}"

@@ -1,0 +1,1 @@
+"""What is learned: labels, loss, outputs, metrics and similarity of outputs, a task each."""

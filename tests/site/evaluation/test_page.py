@@ -1,0 +1,30 @@
+"""A site's report as a page: every number worded, nothing fetched."""
+
+from html import unescape
+
+import pytest
+
+from secure_sapefl.site.evaluation.page import ALONE_TRAINED, page
+from secure_sapefl.site.ledger.export import StudySummary
+from secure_sapefl.study.file import StudyFile
+from secure_sapefl.study.terms import StudyTerms
+from tests.site.evaluation.made_up import found
+
+SENT = StudySummary(name="heart", digest="0" * 64, sent=3, size=1500, refused=0, epsilon="none", replaced="none")
+
+
+def test_it_says_what_is_known_and_what_left(study: StudyFile) -> None:
+    text = unescape(page(found(), StudyTerms.from_file(study), SENT))
+    said = ("100.0 % (91.2 % to 100.0 %)", "3 messages, 1.5 kB", "Privacy spent, ε")
+    for words in (found().verdict, ALONE_TRAINED, *said):
+        assert words in text
+    assert "north in study heart" in text
+    assert "default-src 'none'" in text
+    assert "No groups are named" in text
+
+
+@pytest.mark.parametrize("rows", [0, 3])
+def test_without_rows_or_ledger_it_is_still_a_page(study: StudyFile, rows: int) -> None:
+    text = page(found(rows=rows), StudyTerms.from_file(study), None)
+    assert "nothing on record" in text
+    assert ">nan" not in text

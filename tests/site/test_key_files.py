@@ -1,0 +1,70 @@
+"""A site's keys from the files of its home: the kind that the study has, or a sentence."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sapefl_crypto import CohortKey, SiteIdentity
+from sapefl_crypto.joint.tags import TagRoot
+from sapefl_crypto.keys.custody import cohort_record, seal_copy
+from sapefl_crypto.keys.keyfile import write_key
+from sapefl_crypto.secret import Secret
+from secure_sapefl.errors import HomeRejected
+from secure_sapefl.protocol.joint.consents import Call
+from secure_sapefl.site.consent import approve, require_consent
+from secure_sapefl.site.home import SiteHome
+from secure_sapefl.site.key_files import site_keys
+from secure_sapefl.site.keys import JointKeys, SharedKey
+from secure_sapefl.study.file import StudyFile
+from secure_sapefl.study.terms import StudyTerms
+from tests.deployed_study import Notes
+
+PRIVACY = {"epsilon": 4, "delta": 1e-5}
+
+
+@pytest.fixture
+def take(home: SiteHome, identities: list[SiteIdentity], tmp_path: Path) -> Callable[..., None]:
+    """Put a sealed copy of this secret into the home."""
+
+    def take(secret: bytes, **about: Any) -> None:
+        record = cohort_record(Secret(secret), study="heart", parameters=about)
+        write_key(tmp_path / "sealed", seal_copy(record, identities[0].public), replace=True)
+        home.take_cohort_key(tmp_path / "sealed", str(record.about["fingerprint"]), replace=True)
+
+    return take
+
+
+def test_by_the_study_shared_or_joint(
+    home: SiteHome, make_study: Callable[..., StudyFile], take: Callable[..., None], identities: list[SiteIdentity]
+) -> None:
+    shared, joint = (StudyTerms.from_file(make_study(keys=keys, method="fedavg")) for keys in ("shared", "joint"))
+    take(CohortKey.generate(shared.params).export_secret())
+    assert isinstance(site_keys(home, shared, identities[0], Notes(), None), SharedKey)
+    with pytest.raises(HomeRejected, match="is for shared keys, the study has joint ones"):
+        site_keys(home, joint, identities[0], Notes(), None)
+    take(TagRoot.generate().export_secret(), keys="joint")
+    assert isinstance(site_keys(home, joint, identities[0], Notes(), None), JointKeys)
+    with pytest.raises(HomeRejected, match="is for joint keys, the study has shared ones"):
+        site_keys(home, shared, identities[0], Notes(), None)
+
+
+def test_where_committees_are_drawn_the_nonce_is_the_one_of_the_consent(
+    home: SiteHome,
+    make_study: Callable[..., StudyFile],
+    write_study: Callable[[StudyFile], Path],
+    take: Callable[..., None],
+    identities: list[SiteIdentity],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("sapefl_crypto.joint.drawing.ALL_SIT_UP_TO", 2)
+    study = make_study(keys="joint", method="fedavg", privacy=PRIVACY)
+    take(TagRoot.generate().export_secret(), keys="joint")
+    approve(home, write_study(study), identities[0])
+    nonce = require_consent(home, study).nonce
+    assert len(nonce) == 64
+    keys = site_keys(home, StudyTerms.from_file(study), identities[0], Notes(), None)
+    said = keys.answer(Call())
+    assert said == site_keys(home, StudyTerms.from_file(study), identities[0], Notes(), None).answer(Call())
+    assert nonce not in str(said)
