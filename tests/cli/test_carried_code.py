@@ -20,6 +20,7 @@ Run = Callable[..., tuple[object, str, str]]
 DATA = ("--feature", "age:0..120", "--feature", "sex:f|m", "--label", "ill", "--class", "no", "--class", "yes")
 KEYS = ("--coordinator", "coordinator.key", "--site", "a.pub", "--site", "b.pub", "--site", "c.pub")
 NEW = ("study", "new", "--name", "heart", "--model", "net.py:build", "--rounds", "2", "--largest-site", "80")
+NOBODY_ELSE = ("--preparation", "public")  # what a site alone needs no agreement for
 
 
 @pytest.fixture
@@ -45,7 +46,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureF
 @pytest.fixture
 def home(run: Run, tmp_path: Path) -> SiteHome:
     """Site a with mock records and the study; its policy is the default but for the missing budget."""
-    assert not run(*NEW, *KEYS, *DATA, "--mock", "mock")[0]
+    assert not run(*NEW, *KEYS, *DATA, *NOBODY_ELSE, "--mock", "mock")[0]
     recipients = ("--for", "a.pub", "--for", "b.pub", "--for", "c.pub")
     assert not run("keys", "cohort", "--study", "heart", *recipients, "--out", "sealed")[0]
     fingerprint = json.loads(Path("sealed/a.sealed").read_text())["about"]["fingerprint"]

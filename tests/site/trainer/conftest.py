@@ -23,7 +23,7 @@ def carrying_world(world: Callable[..., World], tmp_path: Path) -> Carrying:
     def build(source: str | None = None, **fields: Any) -> World:
         features = tuple(Numeric(name=f"x{i}", low=-5, high=5) for i in range(FEATURES))
         data = TableSchema(label="y", classes=("no", "yes"), features=features).model_dump()
-        return world(**carried(tmp_path, data, source), **fields)
+        return world(**carried(tmp_path, data, source, head=fields.get("head")), **fields)
 
     return build
 

@@ -1,63 +1,18 @@
 """Training with carried code as a site sees it: the same numbers as here, and nothing used that was not asked for."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
 import pytest
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from secure_sapefl.algorithms.group import Peers
-from secure_sapefl.engine.assembly import assemble
-from secure_sapefl.engine.simulator import Simulation
 from secure_sapefl.site.trainer.carried import CarriedTraining
-from secure_sapefl.site.trainer.confinement import NEEDED
-from secure_sapefl.site.trainer.messages import Message, read_message
 from secure_sapefl.site.trainer.process import TrainerFailed
-from secure_sapefl.site.trainer.served import Served
 from secure_sapefl.site.trainer.training import Asked
 from tests.deployed_study import World
-
-Change = Callable[[dict[str, Tensor]], None]
-as_it_is: Change = lambda _: None  # noqa: E731 - a change that is none
-
-
-@dataclass
-class Here:
-    """A trainer in this process, through the same bytes; ``change`` is what a hostile one would do to its answers."""
-
-    change: Change = as_it_is
-    held: tuple[str, ...] = NEEDED
-    pid: int = 1
-    served: Served | None = None
-    closed: bool = False
-    seconds: list[float] = field(default_factory=list)
-
-    def ask(self, message: Message, *, seconds: float, largest: int = 2**31) -> Message:
-        self.seconds.append(seconds)
-        if self.served is None:
-            self.served = Served.begun(_through(message, 2**31))
-            return _through(self.served.initial(), largest)
-        answer = self.served.answer(_through(message, 2**31))
-        tensors = dict(answer.tensors)
-        self.change(tensors)
-        return _through(Message(answer.words, tensors), 2**31)
-
-    def close(self) -> None:
-        self.closed = True
-
-
-def _through(message: Message, largest: int) -> Message:
-    content, place = message.to_bytes(), 0
-
-    def exactly(count: int) -> bytes:
-        nonlocal place
-        place += count
-        return content[place - count : place]
-
-    return read_message(exactly, largest)
+from tests.site.trainer.here import Change, Here, as_it_is, build
 
 
 def training(deployed: World, change: Change = as_it_is) -> CarriedTraining:
@@ -70,28 +25,6 @@ def asked(one: CarriedTraining) -> Asked:
     return Asked(
         round_index=0, theta_global=theta, own=own, peers=Peers(theta[None] + 0.1, torch.ones(1, 1, dtype=torch.bool))
     )
-
-
-@pytest.mark.parametrize("method", ["sapefl", "fedavg-ft"])
-def test_a_study_with_carried_code_is_the_simulation_of_its_model(
-    carrying_world: Callable[..., World], method: str
-) -> None:
-    deployed = carrying_world(method=method, rounds=2, largest_site=42)
-    deployed.training = lambda terms, rows, _: CarriedTraining(terms, rows, Here)  # type: ignore[arg-type]
-    deployed.start_all()
-    deployed.run()
-    config = deployed.file.config().model_copy(update={"workers": 0})
-    simulation = Simulation(assemble(config, deployed.federation(), model=build))
-    simulation.run()
-    for number, name in enumerate(deployed.file.sites):
-        state = deployed.agents[name].state
-        np.testing.assert_allclose(state.theta_global, simulation.key_holders.theta_global, atol=2e-5)
-        for key, values in simulation.assembly.sites.state.items():
-            np.testing.assert_allclose(state.own[key][0], values[number], atol=2e-5)
-
-
-def build(about: Any) -> nn.Module:
-    return nn.Sequential(nn.Linear(about.shape[0], 6), nn.Tanh(), nn.Linear(6, about.outputs))
 
 
 def _set(name: str, value: float) -> Change:
