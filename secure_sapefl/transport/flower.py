@@ -92,8 +92,10 @@ def superlink_command(port: int, tls: Tls | None, secret: Path) -> list[str]:
     return [*command, "--enable-supernode-auth"]
 
 
-def supernode_command(server: str, port: int, agent: Path, tls: Tls | None, node_key: Path | None) -> list[str]:
-    command = ["flower-supernode", "--superlink", server, "--port", str(port), "--node-config", f'socket="{agent}"']
+def relay_command(server: str, port: int, agent: Path, tls: Tls | None, node_key: Path | None) -> list[str]:
+    """The SuperNode's options, to a process of ours that starts it."""
+    command = [sys.executable, "-m", "secure_sapefl.transport.relay_node", "--superlink", server, "--port", str(port)]
+    command += ["--node-config", f'socket="{agent}"']
     if tls is None:
         return [*command, "--insecure"]
     command += ["--root-certificates", str(tls.ca)]

@@ -11,24 +11,22 @@ import time
 from pathlib import Path
 from typing import Final
 
-from flwr.proto.runtime_pb2 import AcquireTaskRequest
 from flwr.supercore.constant import TaskType
-from flwr.supercore.interceptors import RuntimeVersionHttpInterceptor, SuperExecAuthHttpInterceptor
 from flwr.supercore.runtime import RuntimeHttpClient
 from flwr.superlink.cli.flwr_serverapp import flwr_serverapp
 
+from secure_sapefl.transport.tasks import PAUSE_SECONDS, next_task, task_list
+
 _PATIENCE_SECONDS: Final = 60.0
-_PAUSE_SECONDS: Final = 0.3
-_ACQUIRE: Final = "/flwr.proto.Runtime/AcquireTask"
 
 
 def token_of(client: RuntimeHttpClient, run: int, seconds: float = _PATIENCE_SECONDS) -> str | None:
     """What lets a ServerApp speak for the run; None where its task does not turn up."""
     end = time.monotonic() + seconds
     while time.monotonic() < end:
-        found = client.AcquireTask(AcquireTaskRequest(supported_task_types=[TaskType.SERVER_APP]))
-        if not found.HasField("task"):
-            time.sleep(_PAUSE_SECONDS)
+        found = next_task(client, TaskType.SERVER_APP)
+        if found is None:
+            time.sleep(PAUSE_SECONDS)
         elif found.task.run_id == run:
             return str(found.token)
     return None
@@ -37,13 +35,7 @@ def token_of(client: RuntimeHttpClient, run: int, seconds: float = _PATIENCE_SEC
 def main(arguments: list[str] | None = None) -> None:
     options = _parser().parse_args(arguments)
     authority = None if options.authority is None else options.authority.read_bytes()
-    signing = SuperExecAuthHttpInterceptor(master_secret=options.secret.read_bytes(), protected_methods={_ACQUIRE})
-    client = RuntimeHttpClient.from_server_address(
-        server_address=options.superlink,
-        insecure=authority is None,
-        root_certificates=authority,
-        interceptors=[RuntimeVersionHttpInterceptor(component_name="SuperExec"), signing],
-    )
+    client = task_list(options.superlink, options.secret.read_bytes(), authority)
     token = token_of(client, options.run)
     client.close()
     if token is None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from sapefl_crypto.keys.certificates import make_node_key
 from secure_sapefl.errors import BadInput, OutputFailed
-from secure_sapefl.transport.flower import Child, Tls, free_port, supernode_command
+from secure_sapefl.transport.flower import Child, Tls, free_port, relay_command
 from secure_sapefl.transport.users import OtherUser
 
 
@@ -32,10 +32,10 @@ class RelayFolder:
             raise OutputFailed(f"{self.path} cannot be made ready for the relay: {error.strerror}.") from None
 
     def relay(self, server: str, tls: Tls | None) -> Child:
-        """The SuperNode that connects to ``server``; not started yet."""
+        """The process with the SuperNode that connects to ``server``; not started yet."""
         near = None if tls is None else Tls(ca=self._authority(tls.ca))
         node_key = None if tls is None else self._node_key()
-        command = supernode_command(server, free_port(), self.socket, near, node_key)
+        command = relay_command(server, free_port(), self.socket, near, node_key)
         flower, log = self.path / "flower", self.path / "relay.log"
         return Child(command, flower, log, user=self.user.uid, group=self.user.gid)
 

@@ -18,7 +18,7 @@ from sapefl_crypto import SiteIdentity
 from sapefl_crypto.keys.certificates import make_node_key
 from secure_sapefl.storage.parts import Parts
 from secure_sapefl.transport.agent_socket import AgentSocket
-from secure_sapefl.transport.flower import Child, Tls, environment, free_port, supernode_command
+from secure_sapefl.transport.flower import Child, Tls, environment, free_port, relay_command
 from secure_sapefl.transport.wire import ToServer, read_to_site, write_to_server
 
 pytestmark = pytest.mark.slow
@@ -44,7 +44,7 @@ def test_a_stranger_at_the_door_counts_for_nothing(small: Small) -> None:
     thread = Thread(target=socket.serve, args=(answer,))
     thread.start()
     tls = Tls(ca=study.folder / "tls" / "ca.pem")
-    command = supernode_command(f"127.0.0.1:{study.port}", free_port(), socket.path, tls, folder / "node.key")
+    command = relay_command(f"127.0.0.1:{study.port}", free_port(), socket.path, tls, folder / "node.key")
     stranger = Child(command, folder, folder / "stranger.log")
     study.start_all()
     try:
@@ -71,7 +71,7 @@ def test_a_node_with_an_unknown_key_is_not_let_in(small: Small) -> None:
     folder.mkdir()
     make_node_key(folder / "node.key")
     tls = Tls(ca=study.folder / "tls" / "ca.pem")
-    command = supernode_command(f"127.0.0.1:{study.port}", free_port(), folder / "no.sock", tls, folder / "node.key")
+    command = relay_command(f"127.0.0.1:{study.port}", free_port(), folder / "no.sock", tls, folder / "node.key")
     with (folder / "stranger.log").open("wb") as log:
         done = subprocess.run(command, env=environment(folder), stdout=log, stderr=subprocess.STDOUT, check=False)
     study.wait_to_finish_well()

@@ -15,9 +15,9 @@ from secure_sapefl.transport.flower import (
     FlowerFailed,
     Tls,
     environment,
+    relay_command,
     run_once,
     superlink_command,
-    supernode_command,
     write_bundle,
 )
 
@@ -104,10 +104,10 @@ def test_tls_is_on_unless_it_was_said_to_be_off(tmp_path: Path) -> None:
     assert "--enable-supernode-auth" in secured
     assert "--disable-runtime-dependency-installation" in secured
     assert "--insecure" in superlink_command(1, None, tmp_path / "s")
-    node = supernode_command("h:1", 2, tmp_path / "s", tls, tmp_path / "n")
+    node = relay_command("h:1", 2, tmp_path / "s", tls, tmp_path / "n")
     assert "--insecure" not in node
     assert str(tmp_path / "n") in node
-    assert "--insecure" in supernode_command("h:1", 2, tmp_path / "s", None, None)
+    assert "--insecure" in relay_command("h:1", 2, tmp_path / "s", None, None)
 
 
 def test_the_bundle_holds_names_and_no_code(tmp_path: Path) -> None:

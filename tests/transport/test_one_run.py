@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from secure_sapefl.transport import one_run
+from secure_sapefl.transport import tasks as tasks_module
 
 
 class Tasks:
@@ -41,7 +42,7 @@ def test_with_its_token_the_process_becomes_flowers_serverapp(tmp_path: Path, mo
             return tasks
 
     (tmp_path / "secret").write_bytes(b"s" * 32)
-    monkeypatch.setattr(one_run, "RuntimeHttpClient", Client)
+    monkeypatch.setattr(tasks_module, "RuntimeHttpClient", Client)
     monkeypatch.setattr(one_run, "flwr_serverapp", lambda: started.append(one_run.sys.argv))
     monkeypatch.setattr(one_run.sys, "argv", ["pytest"])
     one_run.main(["--run", "77", "--superlink", "127.0.0.1:1", "--secret", str(tmp_path / "secret")])
