@@ -28,7 +28,7 @@ _SECRET_BYTES: Final = 32
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Takes the SuperNode's options, and ends when it ends, with its exit code."""
+    """Takes the SuperNode's options, and ends when it ends, with its exit code; 128 and more where a signal ended it."""
     given = sys.argv[1:] if arguments is None else list(arguments)
     parser = argparse.ArgumentParser(prog="secure_sapefl.transport.relay_node", add_help=False)
     parser.add_argument("--port", type=int, required=True)
@@ -38,7 +38,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     signal.signal(signal.SIGTERM, lambda *_: node.terminate())
     forks = Forks(address)
     carry(task_list(address, secret), lambda: node.poll() is None, forks.start)
-    sys.exit(node.returncode)
+    code = node.wait()
+    sys.exit(code if code >= 0 else 128 - code)
 
 
 def _started(options: Sequence[str], secret: bytes) -> subprocess.Popen[bytes]:

@@ -27,9 +27,9 @@ Small = Callable[..., Any]
 Anybody = Callable[[Path], tuple[str, dict[str, str]]]
 
 
-def test_a_stranger_at_the_door_counts_for_nothing(small: Small) -> None:
+def test_a_stranger_at_the_door_counts_for_nothing(either: Small) -> None:
     """A relay that Flower admits, with an agent behind it that answers in the name of a hospital, with its own key."""
-    study = small(rounds=2)
+    study = either(rounds=2)
     folder, intruder = study.folder / "stranger", SiteIdentity.generate("east")
     folder.mkdir()
     (study.folder / "nodes" / "stranger.pub").write_bytes(make_node_key(folder / "node.key").read_bytes())
@@ -63,8 +63,8 @@ def test_a_stranger_at_the_door_counts_for_nothing(small: Small) -> None:
     assert seen == 1
 
 
-def test_a_node_with_an_unknown_key_is_not_let_in(small: Small) -> None:
-    study = small(rounds=1)
+def test_a_node_with_an_unknown_key_is_not_let_in(either: Small) -> None:
+    study = either(rounds=1)
     study.start_all()
     study.wait_for(lambda: "a run of the study" in (study.folder / "server.log").read_text())
     folder = study.folder / "stranger"
