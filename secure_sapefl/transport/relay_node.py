@@ -28,7 +28,7 @@ _SECRET_BYTES: Final = 32
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Takes the SuperNode's options, and ends when it ends, with its exit code; 128 and more where a signal ended it."""
+    """Takes the SuperNode's options, and ends when it ends, with its exit code; above 128 where a signal did."""
     given = sys.argv[1:] if arguments is None else list(arguments)
     parser = argparse.ArgumentParser(prog="secure_sapefl.transport.relay_node", add_help=False)
     parser.add_argument("--port", type=int, required=True)
