@@ -18,7 +18,7 @@ PRIVATE = {"epsilon": 8.0, "delta": 1e-4}
 
 
 def test_a_site_killed_while_it_computes_goes_on_without_a_second_payment(either: Small) -> None:
-    study = either(rounds=3, local_epochs=300, largest_site=60, privacy=PRIVATE)
+    study = either(rounds=3, local_epochs=100, largest_site=60, privacy=PRIVATE)
     study.start_all()
     ledger = study.home("east").privacy_path
     study.wait_for(lambda: ledger.exists() and '"round_index": 1' in ledger.read_text())
