@@ -37,7 +37,7 @@ def test_the_carried_model_is_trained_apart_and_comes_out_as_simulated(
             found = study.under(site, "secure_sapefl.site.trainer.worker")
             seen.update(f"{site} {pid}" for pid in found)
             for pid in found:
-                _has_nothing(pid)
+                _has_nothing(pid, study.folder)
         return all(process.poll() is not None for process in study.processes.values())
 
     study.wait_for(trainers)
@@ -59,12 +59,12 @@ def test_the_carried_model_is_trained_apart_and_comes_out_as_simulated(
         np.testing.assert_allclose(theta, simulation.key_holders.theta_global, atol=2e-5)
 
 
-def _has_nothing(pid: int) -> None:
-    """No variable and no socket; a process that has just ended says nothing."""
+def _has_nothing(pid: int, folder: Path) -> None:
+    """No variable, no socket and no file of the study's; a process that has just ended says nothing."""
     try:
         environment = Path(f"/proc/{pid}/environ").read_bytes()
         files = [str(file.readlink()) for file in Path(f"/proc/{pid}/fd").iterdir()]
     except OSError:
         return
     assert environment == b""
-    assert not [file for file in files if file.startswith("socket") or "/site" in file]
+    assert not [file for file in files if file.startswith(("socket", str(folder)))]
