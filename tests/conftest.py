@@ -1,16 +1,27 @@
 """What every test shares: no test of ours depends on how fast a machine is; and, for pages, a browser and a checker."""
 
+import functools
+import gc
 import os
 import shutil
 import subprocess
 
 import pytest
+import typer.main
 from hypothesis import settings
 
 AXE = "axe-core@4.14.0"
 
 settings.register_profile("unhurried", deadline=None)
 settings.load_profile("ci" if "CI" in os.environ else "unhurried")  # "ci" draws the same examples each time
+
+typer.main.get_command = functools.cache(typer.main.get_command)  # a thousand calls of one and the same command
+
+
+def pytest_collection_finish() -> None:
+    """What importing and collecting has left is there to stay: collectors of garbage need not look at it again."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(scope="session")

@@ -3,12 +3,16 @@
 import re
 from pathlib import Path
 
+import pytest
+
 from secure_sapefl.config import Config
 from secure_sapefl.engine.simulator import simulate
 from secure_sapefl.privacy.adjacency import ADJACENCY
 from secure_sapefl.report.run_report import write_report
 from secure_sapefl.site.policy import TEMPLATE, Policy
+from tests.unrendered import unrendered
 
+__all__ = ["unrendered"]
 PAGE = Path(__file__).parents[1] / "docs" / "privacy.md"
 
 
@@ -28,6 +32,7 @@ def test_the_policy_says_it(tmp_path: Path) -> None:
     assert Policy.load(tmp_path / "policy.toml").max_epsilon_per_study == 4
 
 
+@pytest.mark.usefixtures("unrendered")
 def test_summary_and_report_say_it(tmp_path: Path) -> None:
     config = Config(
         method="fedavg",

@@ -3,8 +3,8 @@
 Every `bash` and `python` block of README.md, docs/*.md, the examples' READMEs and the other documents is executed, in
 order, in one folder a document. A block that cannot run here says why in the line above it: `<!-- not run: reason -->`.
 
-* `secure-sapefl ...` runs in this process. A simulation is cut to one round of one epoch, a comparison to one seed as
-  well, so that the words are tested and not the machine.
+* `secure-sapefl ...` runs in this process. A simulation is cut to one round of one epoch, on a part of large data, a
+  comparison to one seed as well, and charts are not rendered, so that the words are tested and not the machine.
 * `make target` must be a target, and the `secure-sapefl` commands of its recipe are run.
 * `python examples ...` is run by tests/examples.
 * Python blocks run as scripts of nothing but themselves, as readers will run them: without an `if __name__` guard.
@@ -26,7 +26,10 @@ import pytest
 
 from secure_sapefl.algorithms.registry import ALGORITHMS
 from secure_sapefl.cli.app import main
+from tests.unrendered import unrendered
 
+__all__ = ["unrendered"]
+pytestmark = pytest.mark.usefixtures("unrendered")
 ROOT = Path(__file__).parents[1]
 EXAMPLES = sorted((ROOT / "examples").glob("*/README.md"))
 OTHERS = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "SECURITY.md", "crypto/README.md")]
@@ -35,7 +38,7 @@ FENCE = re.compile(
     r"(?:<!-- not run: (?P<reason>.+?) -->\n)?^```(?P<language>\w*)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL
 )
 RUNNABLE = ("secure-sapefl ", "make ")
-SMALLER = ("--rounds", "1", "--local-epochs", "1", "--workers", "0")
+SMALLER = ("--rounds", "1", "--local-epochs", "1", "--workers", "0", "--rows", "2000")
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,10 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
+from tests.unrendered import unrendered
+
+__all__ = ["unrendered"]
+
 
 class Answer(NamedTuple):
     code: int

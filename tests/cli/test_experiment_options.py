@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+pytestmark = pytest.mark.usefixtures("unrendered")
 DATA = ("--data-option", "rows=60", "--data-option", "classes=3")
 TINY = ("--clients", "2", "--rounds", "1", "--seeds", "1", "--local-epochs", "1", "--jobs", "1", "--out", "out")
 COMPARE = ("compare", "--methods", "local,fedavg", "--partition", "iid", *TINY)

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.usefixtures("unrendered")
 Cli = Callable[..., tuple[int, str, str]]
 
 SITES = ("--clients", "2", "--partition", "iid", "--local-epochs", "1", "--participation", "1")
@@ -53,7 +54,9 @@ def test_a_careless_delta_is_a_sentence_that_names_n(cli: Cli) -> None:
 SHARED = ("--dp-noise", "shared", "--dp-epsilon", "4", "--dp-delta", "1e-5", "--method", "fedavg")
 
 
-def test_shared_noise_tells_its_plan_first_and_both_numbers_with_m_and_t_last(cli: Cli) -> None:
+def test_shared_noise_tells_its_plan_first_and_both_numbers_with_m_and_t_last_and_a_comparison_shows_both(
+    cli: Cli,
+) -> None:
     code, out, err = cli(*SIMULATE, "--clients", "5", *SHARED)
     assert code == 0, err
     assert "5 contributors or more (m), of whom 1 may collude (t)" in err
@@ -66,10 +69,6 @@ def test_shared_noise_tells_its_plan_first_and_both_numbers_with_m_and_t_last(cl
     page = Path("run/report.html").read_text()
     assert "ε_shared" in page
     assert "of whom so many may collude, t" in page
-
-
-def test_a_comparison_shows_both_numbers(cli: Cli) -> None:
-    cli(*SIMULATE, "--clients", "5", *SHARED)
     code, _, err = cli("report", "run", "run", "--out", "both.html")
     assert code == 0, err
     assert "m 5, t 1" in Path("both.html").read_text()

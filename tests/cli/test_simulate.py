@@ -14,7 +14,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
+from secure_sapefl.cli.app import app
+
+pytestmark = pytest.mark.usefixtures("unrendered")
 TINY = (
     "--clients", "4", "--local-epochs", "1", "--kappa", "5", "--data-option", "rows=240", "--data-option", "classes=3",
 )  # fmt: skip
@@ -210,7 +214,8 @@ def test_a_data_file_replaced_under_a_run_is_named(quick: Cli, tmp_path: Path) -
 
 # Real processes: a few seconds each, most of it starting. What was killed once is copied for every test.
 
-LONG = (*TINY, "--rounds", "30")
+LONG = (*TINY, "--rounds", "30")  # so that the end does not come before the kill
+LONG_ENCRYPTED = (*TINY, "--rounds", "8")  # rounds of ten times as long
 
 
 def start(folder: Path, *arguments: str, before: str = "") -> "subprocess.Popen[str]":
@@ -223,7 +228,7 @@ def start(folder: Path, *arguments: str, before: str = "") -> "subprocess.Popen[
 
 def killed_after(rounds: int, folder: Path, *arguments: str) -> set[int]:
     """Start a run, kill it with -9 once so many rounds are in its log, and return the processes it had started."""
-    process = start(folder, "simulate", *LONG, *arguments, "--out", "run", "--quiet")
+    process = start(folder, "simulate", *arguments, "--out", "run", "--quiet")
     log = folder / "run" / "rounds.jsonl"
     while not log.exists() or log.read_text().count("\n") < rounds:
         assert process.poll() is None, process.communicate()
@@ -250,16 +255,19 @@ def numbers(text: str) -> dict[str, Any]:
 @pytest.fixture(scope="module")
 def killed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("killed")
-    killed_after(3, folder, "--protection", "plaintext")
+    killed_after(3, folder, *LONG, "--protection", "plaintext")
     return folder / "run"
 
 
-@pytest.fixture
-def whole(quick: Cli) -> dict[str, Any]:
-    """The numbers of the same run, uninterrupted."""
-    return numbers(
-        quick("simulate", *LONG, "--protection", "plaintext", "--out", "whole", "--format", "json", "--quiet").out
-    )
+def uninterrupted(folder: Path, *arguments: str) -> dict[str, Any]:
+    """The numbers of the same run in plaintext, not killed."""
+    where = ("--protection", "plaintext", "--out", str(folder / "whole"), "--format", "json", "--quiet")
+    return numbers(CliRunner().invoke(app, ["simulate", *arguments, *where]).stdout)
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    return uninterrupted(tmp_path_factory.mktemp("whole"), *LONG)
 
 
 def test_a_run_killed_with_minus_9_ends_in_the_same_numbers(
@@ -272,11 +280,12 @@ def test_a_run_killed_with_minus_9_ends_in_the_same_numbers(
 
 
 def test_a_killed_encrypted_run_ends_in_the_same_numbers_and_leaves_no_process_with_a_key(
-    quick: Cli, whole: dict[str, Any], tmp_path: Path
+    quick: Cli, tmp_path: Path
 ) -> None:
     """CKKS with a worker process. Compared: everything but seconds and bytes, bit for bit, with a plaintext run."""
-    workers = killed_after(3, tmp_path, "--workers", "1")
+    workers = killed_after(3, tmp_path, *LONG_ENCRYPTED, "--workers", "1")
     assert workers
+    whole = uninterrupted(tmp_path, *LONG_ENCRYPTED)
     resumed = numbers(quick("simulate", "--resume", "run", "--format", "json", "--quiet").out)
     differs = {key for key in whole if resumed[key] != whole[key]}
     assert differs == {"protection", "bytes"}

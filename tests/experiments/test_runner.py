@@ -9,7 +9,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
+from secure_sapefl.cli.app import app
 from secure_sapefl.experiments import runner as runner_module
 from secure_sapefl.experiments.cells import Cell, CellResult, CellStore
 from secure_sapefl.experiments.runner import Runner, Step
@@ -62,18 +64,21 @@ def test_processes_side_by_side_give_the_same_numbers(tiny: Callable[..., Settin
     assert {d: r.trajectory for d, r in alone.items()} == {d: r.trajectory for d, r in together.items()}
 
 
+PROGRAM = (sys.executable, "-m", "secure_sapefl")
 COMMAND = (
-    "-m", "secure_sapefl", "compare", "--methods", "local,fedavg,fedprox", "--seeds", "2", "--clients", "2",
+    "compare", "--methods", "local,fedavg,fedprox", "--seeds", "2", "--clients", "2",
     "--partition", "iid", "--local-epochs", "1", "--data-option", "rows=60", "--data-option", "classes=3",
 )  # fmt: skip
 
 
 def test_a_comparison_killed_in_the_middle_goes_on(tmp_path: Path) -> None:
     """SIGKILL after two of six cells: those two files stay as they are, and only the others are computed."""
-    command = [sys.executable, *COMMAND, "--rounds", "15", "--jobs", "1", "--out", str(tmp_path / "out")]
+    command = [*COMMAND, "--rounds", "15", "--jobs", "1", "--out", str(tmp_path / "out")]
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
     cells = tmp_path / "out" / "cells"
-    process = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    process = subprocess.Popen(
+        [*PROGRAM, *command], env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
     try:
         while process.poll() is None and len(list(cells.glob("*.json"))) < 2:
             time.sleep(0.005)
@@ -83,8 +88,8 @@ def test_a_comparison_killed_in_the_middle_goes_on(tmp_path: Path) -> None:
     finished = {path: path.stat().st_mtime_ns for path in cells.glob("*.json")}
     assert 2 <= len(finished) < 6
     assert not (tmp_path / "out" / "comparison.json").exists()
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
+    done = CliRunner().invoke(app, command)
+    assert done.exit_code == 0, done.stderr
     assert {path: path.stat().st_mtime_ns for path in finished} == finished
     assert done.stderr.count("found finished") == len(finished)
     assert len(list(cells.glob("*.json"))) == 6
@@ -92,7 +97,7 @@ def test_a_comparison_killed_in_the_middle_goes_on(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_workers_end_with_a_killed_comparison(tmp_path: Path) -> None:
-    command = [sys.executable, *COMMAND, "--rounds", "3000", "--jobs", "2", "--out", str(tmp_path / "out")]
+    command = [*PROGRAM, *COMMAND, "--rounds", "3000", "--jobs", "2", "--out", str(tmp_path / "out")]
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
     try:
         while process.poll() is None and len(_session(process.pid)) < 3:
