@@ -69,7 +69,7 @@ class View:
     does: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Disclosure:
     item: Item
     what: str
@@ -104,12 +104,12 @@ class Exposure:
     def disclosures(self) -> tuple[Disclosure, ...]:
         """Everything there is to see in a study of this kind."""
         if self.algorithm.homomorphic is Homomorphic.SILENT:
-            return (_rows(), _stays("personal model", "A site's own model"))
+            return (_ROWS, _stays("personal model", "A site's own model"))
         adds = self.algorithm.homomorphic is Homomorphic.WEIGHTED_SUM
         return (
-            _terms(),
-            _rows(),
-            _participation(),
+            _TERMS,
+            _ROWS,
+            _PARTICIPATION,
             *((_update(self), _score(self)) if adds else ()),
             *(
                 (_personal_model(self), _stays("similarities", "How much a site resembles each of its peers"))
@@ -118,7 +118,7 @@ class Exposure:
             ),
             *((_global_model(self),) if adds else ()),
             _key(self),
-            *((_shares(),) if adds and self.jointly else ()),
+            *((_SHARES,) if adds and self.jointly else ()),
         )
 
     def not_protected(self) -> tuple[str, ...]:
@@ -143,120 +143,77 @@ def _beyond(colluders: int) -> tuple[str, ...]:
     )
 
 
-def _terms() -> Disclosure:
-    return Disclosure(
-        item="terms",
-        what="The study: names of its sites, seed, options, size of the model",
-        server=View("readable", "reads it"),
-        sites=View("readable", "read it"),
-    )
-
-
 def _stays(item: Item, what: str, them: str = "it") -> Disclosure:
     """Whatever no message holds."""
-    server, sites = View("nothing", f"is not sent {them}"), View("nothing", f"are not sent {them}")
-    return Disclosure(item=item, what=what, server=server, sites=sites)
+    return Disclosure(item, what, View("nothing", f"is not sent {them}"), View("nothing", f"are not sent {them}"))
 
 
-def _rows() -> Disclosure:
-    return _stays("rows", "A site's training and test rows", "them")
+_TERMS: Final = Disclosure(
+    "terms",
+    "The study: names of its sites, seed, options, size of the model",
+    View("readable", "reads it"),
+    View("readable", "read it"),
+)
+_ROWS: Final = _stays("rows", "A site's training and test rows", "them")
+_PARTICIPATION: Final = Disclosure(
+    "participation",
+    "Which rounds a site takes part in",
+    View("readable", "sees it, with the size and time of every message"),
+    View("readable", "see the names of those who took part"),
+)
+_SHARES: Final = Disclosure(
+    "shares",
+    "The shares of a site's key of a round",
+    View("sealed", "passes them on, one to each member of the committee, without being able to open them"),
+    View("sealed", "see one each where they are members, which by itself tells nothing"),
+)
 
 
-def _participation() -> Disclosure:
-    return Disclosure(
-        item="participation",
-        what="Which rounds a site takes part in",
-        server=View("readable", "sees it, with the size and time of every message"),
-        sites=View("readable", "see the names of those who took part"),
-    )
+def _server(study: Exposure, sealed: str, readable: str) -> View:
+    """What the server gets of something that encryption keeps from it."""
+    return View("sealed", sealed) if study.encrypted else View("readable", readable)
 
 
 def _update(study: Exposure) -> Disclosure:
     stolen = "; with the server's help, one of them reads it by the cohort key they all hold" if study.encrypted else ""
     if study.jointly:
         stolen = "; a committee of them opens it, and without two thirds of that committee nobody reads anything else"
-    return Disclosure(
-        item="update",
-        what="A site's update",
-        server=View("sealed", "adds it to the others' without being able to read it; it has no key")
-        if study.encrypted
-        else View("readable", "reads every number of it"),
-        sites=View("nothing", f"are sent only the sum over the cohort, and check that it is that sum{stolen}"),
-    )
+    adds = "adds it to the others' without being able to read it; it has no key"
+    only = View("nothing", f"are sent only the sum over the cohort, and check that it is that sum{stolen}")
+    return Disclosure("update", "A site's update", _server(study, adds, "reads every number of it"), only)
 
 
 def _score(study: Exposure) -> Disclosure:
     what = "A site's score" if study.algorithm.relays_models else "A site's weight"
     if study.hidden_scores:
-        return Disclosure(
-            item="score",
-            what=what,
-            server=View("sealed", "cannot read it: it is encrypted with the update, which the site has weighed by it"),
-            sites=View("nothing", "read the sum of all scores of a round, and that of their squares"),
-        )
+        inside = "cannot read it: it is encrypted with the update, which the site has weighed by it"
+        sums = View("nothing", "read the sum of all scores of a round, and that of their squares")
+        return Disclosure("score", what, View("sealed", inside), sums)
     if study.scores == "hidden":
-        inside = View("readable", "reads it, inside the update")
-        return Disclosure(item="score", what=what, server=inside, sites=View("nothing", "are not sent it"))
-    return Disclosure(
-        item="score",
-        what=what,
-        server=View("readable", "reads it, one number a round"),
-        sites=View("readable", "read the whole-number weight made from it, to check the sum"),
-    )
+        reads = View("readable", "reads it, inside the update")
+        return Disclosure("score", what, reads, View("nothing", "are not sent it"))
+    weight = View("readable", "read the whole-number weight made from it, to check the sum")
+    return Disclosure("score", what, View("readable", "reads it, one number a round"), weight)
 
 
 def _personal_model(study: Exposure) -> Disclosure:
-    return Disclosure(
-        item="personal model",
-        what="A site's personal model",
-        server=View("sealed", "passes it on without being able to open it")
-        if study.encrypted
-        else View("readable", "reads every number of it, while passing it on"),
-        sites=View("readable", f"can read it: {study.peers}"),
-    )
+    passes, reads = "passes it on without being able to open it", "reads every number of it, while passing it on"
+    peers = View("readable", f"can read it: {study.peers}")
+    return Disclosure("personal model", "A site's personal model", _server(study, passes, reads), peers)
 
 
 def _global_model(study: Exposure) -> Disclosure:
-    return Disclosure(
-        item="global model",
-        what="The global model",
-        server=View("sealed", "has an encrypted sum a round, not the model")
-        if study.encrypted
-        else View("readable", "follows it: it starts from the seed, and moves by sums the server reads"),
-        sites=View("readable", "read it, every round"),
-    )
-
-
-def _shares() -> Disclosure:
-    return Disclosure(
-        item="shares",
-        what="The shares of a site's key of a round",
-        server=View("sealed", "passes them on, one to each member of the committee, without being able to open them"),
-        sites=View("sealed", "see one each where they are members, which by itself tells nothing"),
-    )
+    follows = "follows it: it starts from the seed, and moves by sums the server reads"
+    server = _server(study, "has an encrypted sum a round, not the model", follows)
+    return Disclosure("global model", "The global model", server, View("readable", "read it, every round"))
 
 
 def _key(study: Exposure) -> Disclosure:
+    never = View("nothing", "is never given it")
     if study.jointly:
-        return Disclosure(
-            item="key",
-            what="A site's key of a round",
-            server=View("nothing", "is never given it"),
-            sites=View(
-                "nothing", "have keys of their own; all they share is the root of the tags, which opens nothing"
-            ),
-        )
+        own = "have keys of their own; all they share is the root of the tags, which opens nothing"
+        return Disclosure("key", "A site's key of a round", never, View("nothing", own))
     if study.encrypted:
-        return Disclosure(
-            item="key",
-            what="The cohort key",
-            server=View("nothing", "is never given it"),
-            sites=View("readable", "hold it, all the same one"),
-        )
-    none = "is no key in a plaintext study"
-    return Disclosure(
-        item="key",
-        what="The cohort key",
-        server=View("nothing", f"has none: there {none}"),
-        sites=View("nothing", f"have none: there {none}"),
-    )
+        return Disclosure("key", "The cohort key", never, View("readable", "hold it, all the same one"))
+    none = "none: there is no key in a plaintext study"
+    return Disclosure("key", "The cohort key", View("nothing", f"has {none}"), View("nothing", f"have {none}"))
