@@ -85,7 +85,7 @@ def start(
     from secure_sapefl.coordinator.state import read_status
     from secure_sapefl.study.file import read_study
     from secure_sapefl.transport.logs import log_to_terminal
-    from secure_sapefl.transport.metrics import metrics_on, server_metrics
+    from secure_sapefl.transport.metrics import SERVER_GAUGES, metrics_on
     from secure_sapefl.transport.stopping import asked_to_stop
 
     file = read_study(study)
@@ -106,7 +106,7 @@ def start(
     with (
         log_to_terminal(json_lines=json_logs),
         asked_to_stop() as stopped,
-        metrics_on(metrics_port, lambda: read_status(state), server_metrics),
+        metrics_on(metrics_port, lambda: read_status(state), SERVER_GAUGES),
         server_view(live, lambda: read_status(state)),
     ):
         what = f"{len(file.sites)} sites, {file.rounds} rounds"

@@ -53,7 +53,7 @@ def start(
     from secure_sapefl.study.file import read_study
     from secure_sapefl.transport.flower import Tls
     from secure_sapefl.transport.logs import log_to_terminal
-    from secure_sapefl.transport.metrics import metrics_on, site_metrics
+    from secure_sapefl.transport.metrics import SITE_GAUGES, metrics_on
     from secure_sapefl.transport.stopping import asked_to_stop
 
     host_and_port(server)
@@ -73,7 +73,7 @@ def start(
     )
     with log_to_terminal(json_lines=json_logs), asked_to_stop() as stopped:
         status = SiteHome(home).study_folder(file.digest) / "status.json"
-        with metrics_on(metrics_port, lambda: read_site_status(status), site_metrics):
+        with metrics_on(metrics_port, lambda: read_site_status(status), SITE_GAUGES):
             typer.echo(f"Site {SiteHome(home).name!r} in study {file.name!r} ({file.digest[:16]}), server {server}")
             run_site(settings, words, stopped)
     typer.echo(f"Stopped. Go on with:\n{same_command()}" if stopped() else "The study is over.")

@@ -1,6 +1,6 @@
 """Prometheus metrics on a loopback port: how far, how many, how much; no score, no model, no record."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 
 Status = Callable[[], Mapping[str, Any]]
-Gauges = Iterator[GaugeMetricFamily]
 _LOOPBACK = "127.0.0.1"
 
 
@@ -102,27 +101,13 @@ SITE_GAUGES: Final = (
 )
 
 
-def server_metrics(status: Mapping[str, Any]) -> Gauges:
-    yield from _families(SERVER_GAUGES, status)
-
-
-def site_metrics(status: Mapping[str, Any]) -> Gauges:
-    yield from _families(SITE_GAUGES, status)
-
-
-def _families(gauges: Iterable[Gauge], status: Mapping[str, Any]) -> Gauges:
-    for gauge in gauges:
-        family = gauge.family(status)
-        if family is not None:
-            yield family
-
-
 class _FromStatus(Collector):
-    def __init__(self, status: Status, gauges: Callable[[Mapping[str, Any]], Gauges]) -> None:
+    def __init__(self, status: Status, gauges: Sequence[Gauge]) -> None:
         self._status, self._gauges = status, gauges
 
-    def collect(self) -> Gauges:
-        yield from self._gauges(self._status())
+    def collect(self) -> Iterator[GaugeMetricFamily]:
+        status = self._status()
+        yield from filter(None, (gauge.family(status) for gauge in self._gauges))
 
 
 class _Silent(WSGIRequestHandler):
@@ -131,8 +116,8 @@ class _Silent(WSGIRequestHandler):
 
 
 @contextmanager
-def metrics_on(port: int | None, status: Status, gauges: Callable[[Mapping[str, Any]], Gauges]) -> Iterator[int | None]:
-    """Serve ``gauges(status())`` on 127.0.0.1:``port`` (0 for any); nothing where no port was asked for."""
+def metrics_on(port: int | None, status: Status, gauges: Sequence[Gauge]) -> Iterator[int | None]:
+    """Serve ``gauges`` of ``status()`` on 127.0.0.1:``port`` (0 for any); nothing where no port was asked for."""
     if port is None:
         yield None
         return

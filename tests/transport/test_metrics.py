@@ -12,8 +12,6 @@ from secure_sapefl.transport.metrics import (
     SITE_GAUGES,
     Gauge,
     metrics_on,
-    server_metrics,
-    site_metrics,
 )
 
 SITE = {
@@ -36,7 +34,7 @@ def served(port: int | None) -> str:
 
 
 def test_metrics_are_prometheus_text() -> None:
-    with metrics_on(0, lambda: SERVER, server_metrics) as port:
+    with metrics_on(0, lambda: SERVER, SERVER_GAUGES) as port:
         found = {family.name: family for family in text_string_to_metric_families(served(port))}
     assert {name for name in found if not name.startswith("sapefl_site_")} == {
         "sapefl_rounds", "sapefl_rounds_closed", "sapefl_finished", "sapefl_sites_waited_for", "sapefl_foreign_nodes",
@@ -53,20 +51,20 @@ def test_metrics_are_prometheus_text() -> None:
 
 @pytest.mark.parametrize("epsilon", [1.5, None])
 def test_epsilon_is_told_where_there_is_one(epsilon: float | None) -> None:
-    with metrics_on(0, lambda: SITE | {"epsilon": epsilon}, site_metrics) as port:
+    with metrics_on(0, lambda: SITE | {"epsilon": epsilon}, SITE_GAUGES) as port:
         text = served(port)
     assert ('sapefl_site_epsilon{site="north"} 1.5\n' in text) == (epsilon is not None)
     assert 'sapefl_site_letters{site="north"} 5.0\n' in text
 
 
 def test_metrics_are_served_on_loopback_only_while_asked_for() -> None:
-    with metrics_on(0, lambda: SITE, site_metrics) as port:
+    with metrics_on(0, lambda: SITE, SITE_GAUGES) as port:
         text = served(port)
         assert "sapefl_rounds" in text
         assert "python" not in text, "nothing of the process itself"
-        with pytest.raises(BadInput, match="Choose another"), metrics_on(port, lambda: SITE, site_metrics):
+        with pytest.raises(BadInput, match="Choose another"), metrics_on(port, lambda: SITE, SITE_GAUGES):
             pass
-    with metrics_on(None, lambda: SITE, site_metrics) as nothing:
+    with metrics_on(None, lambda: SITE, SITE_GAUGES) as nothing:
         assert nothing is None
     with pytest.raises(URLError):
         served(port)
@@ -76,7 +74,7 @@ def test_before_there_is_a_status_metrics_say_so() -> None:
     def nothing_yet() -> dict[str, object]:
         raise BadInput("not started")
 
-    with metrics_on(0, nothing_yet, site_metrics) as port, pytest.raises(HTTPError, match="503"):
+    with metrics_on(0, nothing_yet, SITE_GAUGES) as port, pytest.raises(HTTPError, match="503"):
         urlopen(f"http://127.0.0.1:{port}/metrics")
 
 
