@@ -20,8 +20,7 @@ PRIVATE = {"epsilon": 8.0, "delta": 1e-4}
 def test_a_site_killed_while_it_computes_goes_on_without_a_second_payment(either: Small) -> None:
     study = either(rounds=3, local_epochs=100, largest_site=60, privacy=PRIVATE)
     study.start_all()
-    ledger = study.home("east").privacy_path
-    study.wait_for(lambda: ledger.exists() and '"round_index": 1' in ledger.read_text())
+    study.wait_for(lambda: 1 in study.paid("east"))
     study.kill("east")
     sent = [event.round_index for event in study.events("east", "sent")]
     study.start_site("east")
