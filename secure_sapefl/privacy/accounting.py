@@ -39,16 +39,38 @@ Composition = Sequence[tuple[float, float, int]]
 """(noise multiplier, sample rate, steps), as Opacus' accountants keep their history."""
 
 
+class Running:
+    """A composition that grows by a round at a time: a study of many steps does not count its events anew in each."""
+
+    def __init__(self, noise_of: Callable[[Event], float], events: Iterable[Event] = ()) -> None:
+        self._noise_of, self._steps = noise_of, Counter[tuple[float, float]]()
+        self.add(events)
+
+    def add(self, events: Iterable[Event]) -> None:
+        for event in events:
+            self._steps[self._noise_of(event), event.sample_rate] += event.steps
+
+    def with_more(self, events: Iterable[Event] = ()) -> Composition:
+        """With ``events``, which are not kept, in an order of its own: the same spending is the same number."""
+        steps = self._steps.copy()
+        for event in events:
+            steps[self._noise_of(event), event.sample_rate] += event.steps
+        return [(noise, rate, steps[noise, rate]) for noise, rate in sorted(steps)]
+
+
+def noise_alone(event: Event) -> float:
+    """As it counts whoever reads."""
+    return event.noise_multiplier
+
+
+def noise_in_sums(event: Event) -> float:
+    """As it counts for readers of opened sums."""
+    return event.noise_in_a_sum
+
+
 def composition(events: Iterable[Event]) -> Composition:
-    """Events with the same noise and rate as one, in an order of their own: the same spending is the same number."""
-    return _composed((event.noise_multiplier, event.sample_rate, event.steps) for event in events)
-
-
-def _composed(runs: Iterable[tuple[float, float, int]]) -> Composition:
-    steps: Counter[tuple[float, float]] = Counter()
-    for noise, rate, count in runs:
-        steps[noise, rate] += count
-    return [(noise, rate, steps[noise, rate]) for noise, rate in sorted(steps)]
+    """Events with the same noise and rate as one."""
+    return Running(noise_alone, events).with_more()
 
 
 def composition_in_sums(events: Iterable[Event], least_honest: int = 1) -> Composition:
@@ -58,7 +80,7 @@ def composition_in_sums(events: Iterable[Event], least_honest: int = 1) -> Compo
     def noise(event: Event) -> float:
         return event.noise_in_a_sum if event.honest >= least_honest else event.noise_multiplier
 
-    return _composed((noise(event), event.sample_rate, event.steps) for event in events)
+    return Running(noise, events).with_more()
 
 
 def spent(events: Iterable[Event], least_honest: int | None) -> Composition:

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Final, Protocol
 
-from secure_sapefl.privacy.accounting import composition, prv_epsilon, rdp_epsilon
+from secure_sapefl.privacy.accounting import Composition, Running, noise_alone, prv_epsilon, rdp_epsilon
 from secure_sapefl.privacy.errors import BudgetExhausted
 from secure_sapefl.privacy.events import Budget, Event
 from secure_sapefl.privacy.replaced import replace_one_epsilon
@@ -64,6 +64,7 @@ class Ledger:
         self.site, self.budget = site, budget
         self.store: Store = MemoryStore() if store is None else store
         self._events = list(self.store.load())
+        self._alone = Running(noise_alone, self._events)
 
     def close(self) -> None:
         """Let another process have it."""
@@ -76,28 +77,36 @@ class Ledger:
     @property
     def epsilon(self) -> float:
         """Spent so far, by RDP at the budget's delta; the number the budget is held to."""
-        return rdp_epsilon(composition(self._events), self.budget.delta)
+        return rdp_epsilon(self.spending(), self.budget.delta)
 
     @property
     def tighter_epsilon(self) -> float | None:
         """Spent so far, by PRV; None beyond its range."""
-        return prv_epsilon(composition(self._events), self.budget.delta)
+        return prv_epsilon(self.spending(), self.budget.delta)
 
     @property
     def replace_one_epsilon(self) -> float:
         """Spent so far for a record that is replaced, by RDP."""
-        return replace_one_epsilon(composition(self._events), self.budget.delta)
+        return replace_one_epsilon(self.spending(), self.budget.delta)
+
+    def spending(self, more: Sequence[Event] = ()) -> Composition:
+        """All events, and ``more``."""
+        return self._alone.with_more(more)
 
     def charge(self, events: Sequence[Event]) -> tuple[Paid, ...]:
         """Put all of ``events`` on record, or refuse all of them; then, and only then, hand out proof."""
         self.require_budget(events)
         self.store.append(events)
-        self._events += events
+        self._record(events)
         return tuple(Paid(event, _MINT) for event in events)
+
+    def _record(self, events: Sequence[Event]) -> None:
+        self._events += events
+        self._alone.add(events)
 
     def require_budget(self, more: Sequence[Event]) -> None:
         """`BudgetExhausted` where ``more`` would exceed it."""
-        after = rdp_epsilon(composition((*self._events, *more)), self.budget.delta)
+        after = rdp_epsilon(self.spending(more), self.budget.delta)
         if after > self.budget.epsilon:
             raise BudgetExhausted(
                 f"Site {self.site!r} sits out: {self.epsilon:.4g} of its privacy budget of {self.budget.epsilon:g} is "

@@ -72,6 +72,8 @@ class Server:
 
     def invitation(self, site: SiteId) -> Invitation:
         """For a site of the cohort."""
+        if self._round > 0 and not self._models:  # nobody has sent a model: whose it might be need not be drawn
+            return invitation_to(self._study, site, self._round, (), self._models)
         drawn = self._named(self._study.peers_of(self._place(site), self._round))
         if self._round == 0:
             return first_invitation(site, drawn)

@@ -16,8 +16,10 @@ from scipy.stats import norm
 from secure_sapefl.privacy.accounting import (
     ORDERS,
     Composition,
+    Running,
     composition,
     composition_in_sums,
+    noise_in_sums,
     prv_epsilon,
     rdp_epsilon,
     renyi_divergence,
@@ -163,3 +165,25 @@ def test_whoever_trusts_fewer_others_counts_shares_as_if_all_conspired(event: Ca
     events = steps_under_shared_noise(event)
     assert composition_in_sums(events, 10) == composition_in_sums(events)
     assert composition_in_sums(events, 11) == composition(events)
+
+
+def test_a_composition_that_grows_is_that_of_all_its_events_and_keeps_none_that_is_only_asked_about() -> None:
+    def step(noise: float, round_index: int) -> Event:
+        return Event(
+            mechanism="dp-sgd",
+            release="update",
+            noise_multiplier=noise,
+            sample_rate=0.1,
+            steps=3,
+            round_index=round_index,
+            study="s",
+            contributors=9,
+            colluders=1,
+        )
+
+    events = [step(2.0, 0), step(1.0, 1), step(2.0, 2)]
+    growing = Running(noise_in_sums, events[:1])
+    assert growing.with_more(events[1:]) == composition_in_sums(events)
+    assert growing.with_more() == composition_in_sums(events[:1])
+    growing.add(events[1:])
+    assert growing.with_more() == composition_in_sums(reversed(events))

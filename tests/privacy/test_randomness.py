@@ -67,3 +67,20 @@ def test_each_says_which_it_is() -> None:
     assert KeyedRandomness(np.random.default_rng(0)).name == "keyed streams (simulation only)"
     assert SecureRandomness().name == "OpenSSL (ssl.RAND_bytes)"
     assert SystemRandomness().name == "operating system (os.urandom)"
+
+
+def test_how_many_records_were_drawn_does_not_move_keyed_noise() -> None:
+    def noise(records: int, dtype: torch.dtype) -> list[float]:
+        source, out = SOURCES["keyed"](), torch.empty(5, dtype=dtype)
+        source.uniform(records)
+        source.normal_(out)
+        return [float(value) for value in out]
+
+    for dtype in (torch.float32, torch.float64):
+        assert noise(3, dtype) == noise(8, dtype)
+
+
+def test_double_normal_numbers_are_normal_too(source: Randomness) -> None:
+    out = torch.empty(20_001, dtype=torch.float64)
+    source.normal_(out)
+    assert kstest(out.numpy(), "norm").pvalue > 1e-6

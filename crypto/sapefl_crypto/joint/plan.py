@@ -88,7 +88,8 @@ class JointPlan:
         return _noise(self, math.hypot(*weights))
 
     def on_grid(self, values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-        return np.ldexp(np.rint(np.ldexp(values, self.grid_bits)), -self.grid_bits)
+        steps = 2.0**self.grid_bits  # products with a power of two are exact
+        return np.rint(values * steps) / steps
 
     @property
     def max_error(self) -> float:

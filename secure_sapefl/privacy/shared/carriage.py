@@ -74,4 +74,4 @@ class Carriage:
 
     def packed(self, whole: Whole) -> NDArray[np.float32]:
         """As it is encrypted."""
-        return np.ldexp(whole.astype(np.float64), -self.bits).astype(np.float32)
+        return (whole.astype(np.float64) * 2.0**-self.bits).astype(np.float32)

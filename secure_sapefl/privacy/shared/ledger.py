@@ -8,7 +8,7 @@ what readers of opened sums can find out; a study's epsilon is aimed at it.
 from collections.abc import Sequence
 from typing import Final
 
-from secure_sapefl.privacy.accounting import composition, composition_in_sums, prv_epsilon, rdp_epsilon
+from secure_sapefl.privacy.accounting import Composition, Running, composition, noise_in_sums, prv_epsilon, rdp_epsilon
 from secure_sapefl.privacy.errors import BudgetExhausted
 from secure_sapefl.privacy.events import Budget, Event
 from secure_sapefl.privacy.ledger import Ledger, Store
@@ -23,23 +23,32 @@ class SharedLedger(Ledger):
         super().__init__(site, plan.budget, store)
         self.shared_budget, delta = plan.budget, plan.budget.delta
         before = composition(event for event in self.events if event.study != study)
+        self._in_sums = Running(noise_in_sums, self.events)
         self.budget = Budget(rdp_epsilon([*before, *plan.alone()], delta) * _ROUNDING, delta)
 
     @property
     def epsilon_shared(self) -> float:
         """Spent so far, by RDP, as readers of opened sums see it."""
-        return rdp_epsilon(composition_in_sums(self.events), self.shared_budget.delta)
+        return rdp_epsilon(self.spending_in_sums(), self.shared_budget.delta)
 
     @property
     def tighter_epsilon_shared(self) -> float | None:
-        return prv_epsilon(composition_in_sums(self.events), self.shared_budget.delta)
+        return prv_epsilon(self.spending_in_sums(), self.shared_budget.delta)
 
     @property
     def replace_one_epsilon_shared(self) -> float:
-        return replace_one_epsilon(composition_in_sums(self.events), self.shared_budget.delta)
+        return replace_one_epsilon(self.spending_in_sums(), self.shared_budget.delta)
+
+    def spending_in_sums(self, more: Sequence[Event] = ()) -> Composition:
+        """All events, and ``more``, as readers of opened sums see them."""
+        return self._in_sums.with_more(more)
+
+    def _record(self, events: Sequence[Event]) -> None:
+        super()._record(events)
+        self._in_sums.add(events)
 
     def require_budget(self, more: Sequence[Event]) -> None:
-        after = rdp_epsilon(composition_in_sums((*self.events, *more)), self.shared_budget.delta)
+        after = rdp_epsilon(self.spending_in_sums(more), self.shared_budget.delta)
         if after > self.shared_budget.epsilon:
             raise BudgetExhausted(
                 f"Site {self.site!r} sits out: {self.epsilon_shared:.4g} of its privacy budget of "
