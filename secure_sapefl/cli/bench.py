@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, cast
 import typer
 
 from secure_sapefl.cli.bench_dp import dp
+from secure_sapefl.cli.bench_shared import shared_noise
 from secure_sapefl.cli.bench_simulate import simulate
 from secure_sapefl.cli.options import Format
 from secure_sapefl.cli.sheets import print_table
@@ -22,6 +23,7 @@ app = typer.Typer(help="Measure this system against a naive version of itself, i
 
 app.command("simulate")(simulate)
 app.command("dp")(dp)
+app.command("shared-noise")(shared_noise)
 
 
 class Keys(StrEnum):

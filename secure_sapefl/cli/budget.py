@@ -1,7 +1,7 @@
 """`secure-sapefl budget`: accuracy and AUC against the privacy budget."""
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 import typer
 
@@ -10,8 +10,10 @@ from secure_sapefl.cli.options import Format, Quiet
 from secure_sapefl.cli.setting_options import takes
 from secure_sapefl.config import Config
 
+_ASKED_FOR_HERE: Final = ("dp_epsilon", "dp_delta", "dp_noise", "dp_unit")
 
-@takes(Config, without={*shared.FIXED, "dp_epsilon", "dp_delta", "dp_noise"}, defaults={"protection": "plaintext"})
+
+@takes(Config, without={*shared.FIXED, *_ASKED_FOR_HERE}, defaults={"protection": "plaintext"})
 def budget(
     settings: dict[str, Any],
     epsilons: Annotated[str, typer.Option(help="Budgets by commas; inf is no privacy.")] = "0.5,1,2,4,8,inf",
@@ -22,6 +24,12 @@ def budget(
     shared_steps: Annotated[
         int | None, typer.Option(help="Beside each method's own noise, shared noise in so many steps.", min=1)
     ] = None,
+    dp_unit: Annotated[
+        str, typer.Option(help="Whom ε protects: record, or with shared noise alone person or site.")
+    ] = "record",
+    tune: Annotated[
+        bool, typer.Option("--tune", help="First choose learning rates on training rows held back, alike for all.")
+    ] = False,
     seeds: shared.Seeds = 3,
     out: shared.Out = None,
     jobs: shared.Jobs = None,
@@ -39,27 +47,28 @@ def budget(
 
     `secure-sapefl budget --dataset heart --participation 1 --epsilons 1,4,inf --methods sapefl,local --seeds 5`
 
-    `secure-sapefl budget --dataset har --participation 1 --methods fedavg,local --shared-steps 200`
+    `secure-sapefl budget --dataset har --participation 1 --methods ditto,local --shared-steps 100 --tune`
 
     `secure-sapefl budget --dataset patients.csv --label outcome --group hospital --epsilons 1,4,inf`
     """
     from secure_sapefl.cli.progress import download_progress
-    from secure_sapefl.experiments.budget import (
+    from secure_sapefl.experiments.budget import budget_curves, document
+    from secure_sapefl.experiments.budget_chart import chart
+    from secure_sapefl.experiments.budget_request import (
         OFF,
         Request,
-        budget_curves,
-        document,
         parse_epsilons,
+        parse_unit,
         with_shared_noise,
     )
-    from secure_sapefl.experiments.budget_chart import chart
+    from secure_sapefl.experiments.budget_tuning import tuned
     from secure_sapefl.experiments.setting import Task, check
 
     setting = shared.setting_of(settings, seeds)
     request = Request(
         setting=setting,
         task=Task(dataset=setting.base.dataset),
-        contenders=with_shared_noise(shared.contenders(methods), shared_steps),
+        contenders=with_shared_noise(shared.contenders(methods), shared_steps, parse_unit(dp_unit)),
         epsilons=parse_epsilons(epsilons),
         delta=delta,
     )
@@ -68,5 +77,5 @@ def budget(
     request.check()
     out = out or Path("runs") / f"budget-{Path(setting.base.dataset).stem}"
     with shared.running(out, cells, jobs, quiet) as runner:
-        curves = budget_curves(request, runner)
+        curves = budget_curves(tuned(request, runner) if tune else request, runner)
     shared.conclude(document(curves), [chart(curves)], out, output)

@@ -217,5 +217,6 @@ def _client(table: Table, share: Share, train: Indices, test: Indices) -> Client
     train_X, test_X = table.prepare(raw, raw_test)
     train_y, test_y = (table.labels.for_model(share.view.of_labels(table.y[rows])) for rows in (train, test))
     recipe = {**recipe_of(table.prepare, raw), **share.view.recipe()}
-    own = Rows(train_X, train_y, table.persons_of(train))
+    segments = None if table.segment is None else table.segment[train]
+    own = Rows(train_X, train_y, table.persons_of(train), segments)
     return ClientData(name=share.name, train=own, test=Rows(test_X, test_y), recipe=recipe)

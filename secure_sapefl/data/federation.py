@@ -25,13 +25,15 @@ class Rows:
     X: NDArray[np.float32]  # [n, *shape], C-contiguous
     y: NDArray[Any]  # int64 [n], indices into the class names; or float32 [n, K], a column a name
     persons: NDArray[np.int64] | None = None  # [n], whose a row is, where the data says so
+    segments: NDArray[np.int64] | None = None  # [n], what must not be divided (a recording, a person), where it is said
 
     def __len__(self) -> int:
         return len(self.y)
 
     def part(self, chosen: NDArray[np.bool_]) -> "Rows":
         """The chosen rows, in their order."""
-        return Rows(self.X[chosen], self.y[chosen], None if self.persons is None else self.persons[chosen])
+        persons, segments = (None if names is None else names[chosen] for names in (self.persons, self.segments))
+        return Rows(self.X[chosen], self.y[chosen], persons, segments)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

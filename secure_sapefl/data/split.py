@@ -25,7 +25,7 @@ def split_rows(table: Table, units: Units, rows: Indices, rng: np.random.Generat
     if table.split is not None:
         return rows[table.split[rows] == 0], rows[table.split[rows] == 1]
     held = np.unique(units.of_row[rows])
-    tested = _test_units(units, held, rng)
+    tested = held_out_units(units, held, rng)
     on_test = np.isin(units.of_row[rows], tested)
     return rows[~on_test], rows[on_test]
 
@@ -43,7 +43,8 @@ def split_by_coins(table: Table, units: Units, rows: Indices, coins: Coins, site
     return rows[~on_test], rows[on_test]
 
 
-def _test_units(units: Units, held: Indices, rng: np.random.Generator) -> Indices:
+def held_out_units(units: Units, held: Indices, rng: np.random.Generator) -> Indices:
+    """Of the units ``held``, those that make up about a fifth of the rows of each class; one at least."""
     chosen: list[Indices] = []
     carried = 0.0
     for label in rng.permutation(np.unique(units.label[held])):

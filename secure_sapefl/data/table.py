@@ -91,9 +91,14 @@ class Units:
     @classmethod
     def from_table(cls, table: Table) -> "Units":
         names = np.arange(len(table)) if table.segment is None else table.segment
+        split = np.zeros(len(names), np.int64) if table.split is None else table.split
+        return cls.from_names(names, table.labels.strata(table.y), split)
+
+    @classmethod
+    def from_names(cls, names: NDArray[np.int64], label: NDArray[np.int64], split: NDArray[np.int64]) -> "Units":
+        """Of rows with these names of segments, labels (or what stands for them) and given split."""
         _, first, of_row, size = np.unique(names, return_index=True, return_inverse=True, return_counts=True)
-        part = np.zeros(len(first), np.int64) if table.split is None else table.split[first]
-        return cls(of_row=of_row, size=size, first=first, label=table.labels.strata(table.y)[first], part=part)
+        return cls(of_row=of_row, size=size, first=first, label=label[first], part=split[first])
 
     def __len__(self) -> int:
         return len(self.size)

@@ -1,7 +1,8 @@
 """A part of a site's training rows held back, to choose by without a look at the test rows.
 
-Rows of a class are held out as one stretch in file order. Where neighbouring rows overlap (windows of a signal),
-training and validation rows then meet at two edges only, instead of everywhere.
+Where rows belong together (windows of one recording, a person's visits), such a segment is held out whole or not at
+all. Otherwise rows of a class are held out as one stretch in file order: should neighbours overlap without saying so,
+training and validation rows meet at two edges only, instead of everywhere.
 """
 
 from collections.abc import Iterator
@@ -12,6 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from secure_sapefl.data.federation import ClientData, Federation
+from secure_sapefl.data.split import held_out_units
+from secure_sapefl.data.table import Units
 from secure_sapefl.errors import BadInput
 from secure_sapefl.labels import Labels
 
@@ -20,11 +23,12 @@ VALIDATION_SHARE: Final = 0.2
 
 def with_validation_rows(federation: Federation, seed: int, instead: str) -> Federation:
     """A fifth of every site's training rows, stratified by class, become its `validation` rows. ``instead`` is what
-    to do where a site has too few."""
+    to do where a site has too few. A site with one segment alone holds nothing back, nor does, in a private study, one
+    with a single row: how many there are decides nothing there."""
     seeds = np.random.SeedSequence(seed).spawn(len(federation.clients))
     strata = _strata(federation)
     clients = tuple(
-        _validated(client, codes, np.random.default_rng(own), instead)
+        _validated(client, codes, np.random.default_rng(own), instead, private=federation.public is not None)
         for client, codes, own in zip(federation.clients, strata, seeds, strict=True)
     )
     return replace(federation, clients=clients)
@@ -36,11 +40,23 @@ def _strata(federation: Federation) -> Iterator[NDArray[np.int64]]:
     return (kind.strata(client.train.y) for client in federation.clients)
 
 
-def _validated(client: ClientData, codes: NDArray[np.int64], rng: np.random.Generator, instead: str) -> ClientData:
-    if len(client.train) < 2:
+def _validated(
+    client: ClientData, codes: NDArray[np.int64], rng: np.random.Generator, instead: str, *, private: bool
+) -> ClientData:
+    segments = client.train.segments
+    if len(client.train) < 2 and not private:
         raise BadInput(f"Site {client.name!r} has a single training row, nothing to hold back. {instead}")
-    held_out = _stretches(codes, rng)
+    if len(client.train) < 2 or (segments is not None and len(np.unique(segments)) < 2):
+        held_out = np.zeros(len(client.train), np.bool_)
+    else:
+        held_out = _stretches(codes, rng) if segments is None else _whole(segments, codes, rng)
     return replace(client, train=client.train.part(~held_out), validation=client.train.part(held_out))
+
+
+def _whole(segments: NDArray[np.int64], codes: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.bool_]:
+    """A mask over about a fifth of the rows of each class, in whole segments."""
+    units = Units.from_names(segments, codes, np.zeros_like(segments))
+    return np.isin(units.of_row, held_out_units(units, np.arange(len(units)), rng))
 
 
 def _stretches(y: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.bool_]:

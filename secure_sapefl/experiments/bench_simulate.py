@@ -116,7 +116,7 @@ def train_seconds(trainer: Trainer, setting: Setting, clock: Callable[[], float]
 
 def phases(tell: Tell, setting: Setting = PAPER) -> Iterator[PhaseRow]:
     """A later round of SAPE-FL in the paper's setting (100 sites, r = 0.7), encrypted and not."""
-    federation = _federation(setting)
+    federation = random_federation(setting)
     protections: tuple[ProtectionName, ...] = ("plaintext", "ckks")
     for protection in protections:
         tell(f"two rounds of SAPE-FL, {setting.clients} sites, {setting.name}, {protection}")
@@ -132,7 +132,7 @@ def scaling(tell: Tell, peers: int = 10) -> Iterator[ScalingRow]:
     for clients in (50, 100, 200, 400):
         tell(f"three rounds of SAPE-FL, {clients} sites with {peers} peers each, {SMALL.name}")
         config = Config(method="sapefl", rounds=3, protection="plaintext", peers_per_client=peers)
-        record = _last_round(config, _federation(Setting(**{**asdict(SMALL), "clients": clients})))
+        record = _last_round(config, random_federation(Setting(**{**asdict(SMALL), "clients": clients})))
         sampled = -(-clients * 7 // 10)
         seconds = record.total_seconds - record.seconds["evaluate"]
         yield ScalingRow(clients=clients, sampled=sampled, peers=peers, seconds_per_round=seconds)
@@ -142,7 +142,7 @@ def _last_round(config: Config, federation: Federation) -> RoundRecord:
     return simulate(config, federation=federation).rounds[-1]
 
 
-def _federation(setting: Setting) -> Federation:
+def random_federation(setting: Setting) -> Federation:
     rng = np.random.default_rng(0)
     return Federation(
         dataset="random",

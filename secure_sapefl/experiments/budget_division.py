@@ -47,7 +47,7 @@ def shared_sheet(configs: Sequence[Config], sizes: Sequence[int]) -> Sheet:
     """Both numbers of a study with shared noise under several budgets, and what the smaller one rests on."""
     plans = [counting_terms(config, configured(config.method, config.options)[1], sizes, "").plan for config in configs]
     return Sheet(
-        title=f"Shared noise: {plans[0].steps} steps, {sum(sizes):,} declared records at {len(sizes)} sites",
+        title=f"Shared noise: {plans[0].steps} steps, {sum(sizes):,} declared {plans[0].unit}s at {len(sizes)} sites",
         header=("ε_shared", "m", "t", "ε_max", "rate", "noise of the sum", "noise of a share"),
         rows=tuple(
             (

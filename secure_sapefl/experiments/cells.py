@@ -9,29 +9,34 @@ import hashlib
 import json
 import math
 import warnings
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
-from functools import cached_property
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
+from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 from secure_sapefl import __version__
 from secure_sapefl.algorithms.own import configured
 from secure_sapefl.config import Config
-from secure_sapefl.data import Federation, Progress, no_progress
-from secure_sapefl.engine.assembly import federation_of
+from secure_sapefl.data import DATASETS, Federation, Progress, no_progress
+from secure_sapefl.engine.assembly import Assembly, federation_of
 from secure_sapefl.engine.result import Result
 from secure_sapefl.engine.simulator import simulate
 from secure_sapefl.errors import BadInput
 from secure_sapefl.experiments.datafiles import data_digest, own_sources
 from secure_sapefl.experiments.output import save
 from secure_sapefl.experiments.validation import with_validation_rows
-from secure_sapefl.metrics import NOBODY
+from secure_sapefl.metrics import NOBODY, Scores
 from secure_sapefl.own_code import short
 from secure_sapefl.privacy.errors import PrivacyWarning
 from secure_sapefl.report.shown import ACCURACY, AUC, Shown
 
 JudgedOn = Literal["test", "validation"]
+_DIVIDED_BY: Final = {
+    *("dataset", "clients", "partition", "kappa", "seed", "data_dir", "data_options", "label", "group", "rows"),
+    *("clusters", "dp_public", "data_schema", "task", "preparation", "accept"),
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -92,6 +97,24 @@ class CellResult:
             shown=tuple(Shown.from_metric(metric) for metric in result.metrics[:2]),
         )
 
+    @classmethod
+    def from_scores(
+        cls, scores: Scores, assembly: Assembly, seconds: float, test_rows: tuple[int, ...]
+    ) -> "CellResult":
+        """Of models that were judged once, at the end."""
+        facts, shown = assembly.facts(), assembly.blueprint.task.metrics[:2]
+        return cls(
+            main=scores.main.per_client,
+            second=next(iter(list(scores.metrics.values())[1:]), NOBODY).per_client,
+            trajectory=(tuple(round(a, 5) for a in scores.main.per_client),),
+            client_names=tuple(facts["client_names"]),
+            source=facts["source"],
+            partition=facts["partition"],
+            seconds=seconds,
+            test_rows=test_rows,
+            shown=tuple(Shown.from_metric(metric) for metric in shown),
+        )
+
     def to_json(self) -> dict[str, Any]:
         undefined = {"main": _with_nulls(self.main), "second": _with_nulls(self.second)}
         return (
@@ -122,33 +145,71 @@ def _without_nulls(values: Sequence[float | None]) -> tuple[float, ...]:
 
 
 def run_cell(cell: Cell) -> CellResult:
+    federation = unchanged_federation(cell)
+    with without_warnings():
+        return CellResult.from_result(simulate(cell.config, federation=federation), test_rows_of(federation))
+
+
+def unchanged_federation(cell: Cell) -> Federation:
+    """The cell's sites, if its data is what it was when the experiment was begun."""
     federation = federation_for(cell)
     if data_digest(cell.config) != cell.data_digest:
         raise BadInput(
             f"The data of {cell.config.dataset} was changed while the experiment ran. Finished cells are of the data "
             "as it was; give the same command again for the data as it is."
         )
+    return federation
+
+
+@contextmanager
+def without_warnings() -> Iterator[None]:
+    """`setting.check` has warned, once for all cells."""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", PrivacyWarning)  # `setting.check` has warned, once for all cells
-        test_rows = tuple(len(client.test) for client in federation.clients)
-        return CellResult.from_result(simulate(cell.config, federation=federation), test_rows)
+        warnings.simplefilter("ignore", PrivacyWarning)
+        yield
+
+
+def test_rows_of(federation: Federation) -> tuple[int, ...]:
+    return tuple(len(client.test) for client in federation.clients)
 
 
 def federation_for(cell: Cell, progress: Progress = no_progress) -> Federation:
     """``progress`` hears of a dataset that has to be fetched first."""
     seed = cell.config.seed if cell.division_seed is None else cell.division_seed
-    federation = federation_of(cell.config.model_copy(update={"seed": seed}), progress)
+    federation = _divided(_Division.from_config(cell.config.model_copy(update={"seed": seed}), cell, progress))
     return federation if cell.judged_on == "test" else with_validation_rows(federation, seed)
+
+
+@dataclass(frozen=True, slots=True)
+class _Division:
+    """What the rows of sites depend on, in one name: neighbouring cells have the same, and read them once."""
+
+    name: str
+    config: Config = field(compare=False)
+    progress: Progress = field(compare=False)
+
+    @classmethod
+    def from_config(cls, config: Config, cell: Cell, progress: Progress) -> "_Division":
+        """Sites with tables of one's own may agree on a preparation, which every run does for itself."""
+        fields = _DIVIDED_BY if config.dataset in DATASETS else None
+        values = config.model_dump(mode="json", include=fields)
+        said = json.dumps([values, config.dp_epsilon is None, cell.data_digest], sort_keys=True)
+        return cls(said, config, progress)
+
+
+@lru_cache(maxsize=2)  # with and without a budget
+def _divided(division: _Division) -> Federation:
+    return federation_of(division.config, division.progress)
 
 
 class CellStore:
     """A folder of finished cells. Files appear whole or not at all."""
 
     def __init__(self, folder: Path) -> None:
-        self._folder = folder
+        self.folder = folder
 
     def path(self, cell: Cell) -> Path:
-        return self._folder / f"{short(cell.config.method)}-{Path(cell.config.dataset).stem}-{cell.digest}.json"
+        return self.folder / f"{short(cell.config.method)}-{Path(cell.config.dataset).stem}-{cell.digest}.json"
 
     def load(self, cell: Cell) -> CellResult | None:
         path = self.path(cell)

@@ -7,11 +7,17 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
+from functools import partial
 from multiprocessing import get_context
+from pathlib import Path
+from typing import TypeVar
 
 from sapefl_crypto.processes import end_with_parent, without_main
 from secure_sapefl.errors import SapeflError
 from secure_sapefl.experiments.cells import Cell, CellResult, CellStore, run_cell
+from secure_sapefl.experiments.common_models import common_of, path_of, run_at_home, train
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,9 +73,26 @@ class Runner:
                 missing.append(cell)
             else:
                 yield cell, finished, True
-        for cell, result in _computed(missing, self.jobs):
+        self._train_common_models(missing)
+        for cell, result in _computed(partial(_run, self.store.folder), missing, self.jobs):
             self.store.save(cell, result)
             yield cell, result, False
+
+    def _train_common_models(self, cells: list[Cell]) -> None:
+        """First of all, and each once."""
+        wanted = {common.digest: common for cell in cells if (common := common_of(cell)) is not None}
+        missing = [common for common in wanted.values() if not path_of(common, self.store.folder).exists()]
+        for _ in _computed(partial(_train, self.store.folder), missing, self.jobs):
+            pass
+
+
+def _run(folder: Path, cell: Cell) -> CellResult:
+    common = common_of(cell)
+    return run_cell(cell) if common is None else run_at_home(cell, path_of(common, folder))
+
+
+def _train(folder: Path, common: Cell) -> None:
+    train(common, path_of(common, folder))
 
 
 def default_jobs() -> int:
@@ -77,16 +100,16 @@ def default_jobs() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def _computed(cells: list[Cell], jobs: int) -> Iterator[tuple[Cell, CellResult]]:
+def _computed(compute: Callable[[Cell], T], cells: list[Cell], jobs: int) -> Iterator[tuple[Cell, T]]:
     """As they finish; in this process where there is nothing to do side by side."""
     processes = min(jobs, len(cells))
     if processes <= 1:
-        yield from ((cell, run_cell(cell)) for cell in cells)
+        yield from ((cell, compute(cell)) for cell in cells)
         return
     pool = ProcessPoolExecutor(processes, get_context("spawn"), initializer=_begin)
     try:
         with without_main():
-            running = {pool.submit(run_cell, cell): cell for cell in cells}
+            running = {pool.submit(compute, cell): cell for cell in cells}
         for future in as_completed(running):
             yield running.pop(future), future.result()
     except BrokenProcessPool:

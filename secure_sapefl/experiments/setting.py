@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from secure_sapefl.algorithms.own import configured
-from secure_sapefl.config import Config
+from secure_sapefl.config import Config, PrivacyUnit
 from secure_sapefl.data import DATASETS, Federation, Progress
 from secure_sapefl.engine.assembly import task_of
 from secure_sapefl.engine.privacy import warn_of_preparation
@@ -39,6 +39,7 @@ class Contender:
     options: Mapping[str, Any] = field(default_factory=dict)
     lr: float | None = None
     shared_steps: int | None = None  # with shared noise, in so many steps
+    unit: PrivacyUnit = "record"  # whom shared noise hides
 
     @property
     def label(self) -> str:
@@ -54,7 +55,9 @@ class Contender:
     def _shared(self) -> dict[str, Any]:
         """A round is one step; models are evaluated after the last."""
         steps = self.shared_steps
-        return {} if steps is None else {"dp_noise": "shared", "rounds": steps, "evaluate_every": steps}
+        if steps is None:
+            return {}
+        return {"dp_noise": "shared", "dp_unit": self.unit, "rounds": steps, "evaluate_every": steps}
 
     def with_settings(self, lr: float, options: Mapping[str, Any]) -> "Contender":
         return replace(self, lr=lr, options={**self.options, **options})

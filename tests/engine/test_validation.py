@@ -39,3 +39,23 @@ def test_a_single_row_cannot_be_divided() -> None:
     one = federation(np.array([0]), Labels())
     with pytest.raises(BadInput, match=r"'a' has a single training row.*Do this\."):
         with_validation_rows(replace(one), 0, "Do this.")
+
+
+def test_segments_are_held_back_whole() -> None:
+    segments = np.repeat(np.arange(20), 5)
+    rows = Rows(np.arange(100, dtype=np.float32)[:, None], segments % 2, segments=segments)
+    one = federation(rows.y, Labels("class"))
+    (client,) = with_validation_rows(replace(one, clients=(replace(one.clients[0], train=rows),)), 0, "").clients
+    assert client.validation is not None
+    assert client.validation.segments is not None
+    assert client.train.segments is not None
+    assert not set(client.validation.segments) & set(client.train.segments)
+    assert np.bincount(client.validation.y).tolist() == [10, 10]
+
+
+def test_a_site_with_one_segment_holds_nothing_back() -> None:
+    rows = Rows(np.zeros((6, 1), np.float32), np.arange(6) % 2, segments=np.zeros(6, np.int64))
+    one = federation(rows.y, Labels("class"))
+    (client,) = with_validation_rows(replace(one, clients=(replace(one.clients[0], train=rows),)), 0, "").clients
+    assert client.validation is not None
+    assert (len(client.train), len(client.validation)) == (6, 0)

@@ -1,19 +1,23 @@
-"""The curve against ε, and where ∞ stands."""
+"""A panel a method, with the bounds it is held against."""
 
+from collections.abc import Callable
 from pathlib import Path
 
-from secure_sapefl.experiments.budget import OFF, Curves
-from secure_sapefl.experiments.budget_chart import chart, places_of
+from secure_sapefl.experiments.budget import Curves
+from secure_sapefl.experiments.budget_chart import chart, columns_of
+from secure_sapefl.experiments.budget_request import Request, with_shared_noise
 from secure_sapefl.experiments.plots import draw
 
 
-def test_the_chart_is_drawn_with_infinity_on_its_axis(curves: Curves, tmp_path: Path) -> None:
+def test_the_chart_is_drawn_and_told_in_words(curves: Curves, tmp_path: Path) -> None:
     made = chart(curves)
     (path,) = draw([made], tmp_path)
     assert path.stat().st_size > 10_000
     assert "ε 2 to ∞" in made.alt
 
 
-def test_budgets_stand_on_a_logarithmic_scale_and_infinity_beyond_its_end() -> None:
-    assert places_of((0.5, 1.0, 4.0, OFF)).tolist() == [-1, 0, 2, 3.5]
-    assert places_of((OFF,)).tolist() == [1.5]
+def test_both_kinds_of_noise_stand_in_one_column_beside_who_needs_none(request_for: Callable[..., Request]) -> None:
+    contenders = with_shared_noise(request_for("fedavg", "lcfed", "local").contenders, 7)
+    columns = {name: [one.label for one in those] for name, those in columns_of(contenders).items()}
+    assert columns == {"fedavg": ["fedavg", "fedavg, shared noise", "local"], "lcfed": ["lcfed", "local"]}
+    assert list(columns_of(request_for("local").contenders)) == ["local"]

@@ -1,0 +1,124 @@
+"""What budget curves are asked for: methods under one or both kinds of noise, budgets, and learning rates for each."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Final, cast, get_args
+
+from secure_sapefl.algorithms.base import Homomorphic
+from secure_sapefl.algorithms.own import algorithm
+from secure_sapefl.algorithms.releases import NotPrivate, NotShared
+from secure_sapefl.config import PrivacyUnit
+from secure_sapefl.data import private_options
+from secure_sapefl.errors import BadInput
+from secure_sapefl.experiments.cells import Cell, JudgedOn
+from secure_sapefl.experiments.setting import Contender, Setting, Task
+
+OFF: Final = math.inf
+"""ε of a run without differential privacy."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Choice:
+    """A learning rate, and how it did on the rows it was chosen by."""
+
+    lr: float
+    validation: float  # by the task's main metric
+
+
+Occasion = tuple[str, bool]
+"""A contender's label, and whether it is private."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Request:
+    setting: Setting
+    task: Task
+    contenders: tuple[Contender, ...]
+    epsilons: tuple[float, ...]
+    delta: float
+    choices: Mapping[Occasion, Choice] = field(default_factory=dict)  # empty: everybody uses the same rate
+
+    @property
+    def finite(self) -> tuple[float, ...]:
+        return tuple(epsilon for epsilon in self.epsilons if epsilon != OFF)
+
+    @property
+    def unit(self) -> PrivacyUnit:
+        """Whom the budgets protect."""
+        return next((one.unit for one in self.contenders if one.shared_steps is not None), "record")
+
+    def cell(
+        self, contender: Contender, epsilon: float, seed: int, judged_on: JudgedOn = "test", lr: float | None = None
+    ) -> Cell:
+        """``lr`` is for a trial; otherwise the rate is the one that was chosen, if any was."""
+        choice = self.choices.get((contender.label, epsilon != OFF))
+        rate = choice.lr if lr is None and choice is not None else lr
+        chosen = contender if rate is None else replace(contender, lr=rate)
+        if epsilon == OFF or releases_nothing(contender):  # no noise to share, or nothing to hide
+            chosen, epsilon = replace(chosen, shared_steps=None), OFF
+        return self.setting.cell(self.task_at(epsilon), chosen, seed, judged_on)
+
+    def task_at(self, epsilon: float) -> Task:
+        """Rows are divided and prepared alike at every budget, ∞ included: as a private study does it."""
+        privacy = {} if epsilon == OFF else {"dp_epsilon": epsilon, "dp_delta": self.delta}
+        prepared = {
+            "dp_public": self.setting.base.dp_public or {},
+            "data_options": {**private_options(self.task.dataset), **self.setting.base.data_options},
+        }
+        return Task(dataset=self.task.dataset, changes={**self.task.changes, **prepared, **privacy})
+
+    def check(self) -> None:
+        """Find every mistake before the first run."""
+        if not self.epsilons:
+            raise BadInput("--epsilons names no budget, for instance 0.5,1,2,4,8,inf.")
+        if len(set(self.epsilons)) < len(self.epsilons):
+            raise BadInput("--epsilons names one more than once.")
+        for contender in self.contenders:
+            method = algorithm(contender.method)
+            if isinstance(method.releases, NotPrivate) and self.finite:
+                raise BadInput(f"{method.title} has no differentially private form: {method.releases.reason}")
+            for epsilon in self.epsilons:
+                self.cell(contender, epsilon, self.setting.base.seed)
+
+
+def releases_nothing(contender: Contender) -> bool:
+    """Local-only, say: the same at every budget."""
+    return algorithm(contender.method).homomorphic is Homomorphic.SILENT
+
+
+def with_shared_noise(
+    contenders: Sequence[Contender], steps: int | None, unit: PrivacyUnit = "record"
+) -> tuple[Contender, ...]:
+    """Beside each method that can share its noise the same with shared noise; all as they are without ``steps``.
+
+    A site's own noise hides its records one by one. With another unit, methods have shared noise or are left out.
+    """
+    if steps is None and unit != "record":
+        raise BadInput(f"--dp-unit {unit} needs shared noise: say in how many steps, for instance --shared-steps 100.")
+    if steps is None:
+        return tuple(contenders)
+    able = [one for one in contenders if not isinstance(algorithm(one.method).from_common, NotShared)]
+    shared = (replace(one, shared_steps=steps, unit=unit) for one in able if not releases_nothing(one))
+    return (*(one for one in contenders if unit == "record" or releases_nothing(one)), *shared)
+
+
+def parse_unit(text: str) -> PrivacyUnit:
+    if text not in get_args(PrivacyUnit):
+        raise BadInput(f"--dp-unit {text!r}: expected {', '.join(get_args(PrivacyUnit))}.")
+    return cast(PrivacyUnit, text)
+
+
+def name_of(epsilon: float) -> str:
+    return "∞" if epsilon == OFF else f"{epsilon:g}"
+
+
+def parse_epsilons(text: str) -> tuple[float, ...]:
+    """``0.5,1,inf``."""
+    try:
+        values = tuple(float(part) for part in text.split(",") if part.strip())
+    except ValueError:
+        raise BadInput(f"--epsilons {text!r}: expected numbers by commas, for instance 0.5,1,2,4,8,inf.") from None
+    if any(math.isnan(value) or value <= 0 for value in values):
+        raise BadInput(f"--epsilons {text!r}: every budget is above 0; inf stands for no differential privacy.")
+    return tuple(sorted(values))

@@ -1,0 +1,52 @@
+"""Every method under every noise tries the same rates, on rows that are held back, and the trials have a price."""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+
+from secure_sapefl.experiments.budget_request import OFF, Choice, Request, with_shared_noise
+from secure_sapefl.experiments.budget_tuning import RATES, tuned, tuning_sheet
+from secure_sapefl.experiments.cells import Cell
+from secure_sapefl.experiments.runner import Runner
+from secure_sapefl.report.shown import ACCURACY
+
+
+def test_every_contender_tries_every_rate_at_the_middle_budget_and_at_none(
+    request_for: Callable[..., Request], runner: Runner, tried: list[Cell]
+) -> None:
+    request = tuned(request_for("fedavg", "ditto", epsilons=(1.0, 2.0, 8.0, OFF), seeds=3), runner)
+    assert {cell.judged_on for cell in tried} == {"validation"}
+    assert {cell.config.seed for cell in tried} == {0}
+    asked = [(cell.config.method, cell.config.dp_epsilon, cell.config.lr) for cell in tried]
+    assert sorted(asked, key=str) == sorted(
+        ((method, epsilon, lr) for method in ("fedavg", "ditto") for epsilon in (2.0, None) for lr in RATES), key=str
+    )
+    assert {choice.lr for choice in request.choices.values()} == {0.05}, "the nearest to 0.07, which is best"
+    assert set(request.choices) == {(name, private) for name in ("fedavg", "ditto") for private in (True, False)}
+
+
+def test_a_budget_alone_is_tuned_alone(request_for: Callable[..., Request], runner: Runner, tried: list[Cell]) -> None:
+    assert set(tuned(request_for("fedavg", epsilons=(2.0,)), runner).choices) == {("fedavg", True)}
+    assert len(tried) == len(RATES)
+
+
+@pytest.fixture
+def chosen(request_for: Callable[..., Request]) -> Request:
+    request = request_for("fedavg", "local")
+    contenders = with_shared_noise(request.contenders, 40)
+    base = request.setting.base.model_copy(update={"batch_size": 2})
+    choices = {
+        (one.label, private): Choice(lr=0.05, validation=0.75) for one in contenders for private in (True, False)
+    }
+    return replace(request, setting=replace(request.setting, base=base), contenders=contenders, choices=choices)
+
+
+def test_trials_have_a_price_by_kind_of_noise(chosen: Request) -> None:
+    """Three more runs, or one more common model; nothing where nothing leaves."""
+    sheet = tuning_sheet(chosen, ACCURACY, (40, 40, 40, 40, 40))
+    assert sheet.header[1:4] == ("ε = 2: rate", "accuracy on rows held back", "ε, trials paid for")
+    prices = {row[0]: row[3] for row in sheet.rows}
+    assert prices["local"] == "–"
+    assert 2 < float(prices["fedavg, shared noise"]) < float(prices["fedavg"]) < 8
+    assert {row[1:3] for row in sheet.rows} == {("0.05", "75.00")}
