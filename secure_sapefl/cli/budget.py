@@ -52,16 +52,16 @@ def budget(
     `secure-sapefl budget --dataset patients.csv --label outcome --group hospital --epsilons 1,4,inf`
     """
     from secure_sapefl.cli.progress import download_progress
-    from secure_sapefl.experiments.budget import budget_curves, document
-    from secure_sapefl.experiments.budget_chart import chart
-    from secure_sapefl.experiments.budget_request import (
+    from secure_sapefl.experiments.budget.chart import chart
+    from secure_sapefl.experiments.budget.curves import budget_curves, document
+    from secure_sapefl.experiments.budget.request import (
         OFF,
         Request,
         parse_epsilons,
         parse_unit,
         with_shared_noise,
     )
-    from secure_sapefl.experiments.budget_tuning import tuned
+    from secure_sapefl.experiments.budget.tuning import tuned
     from secure_sapefl.experiments.setting import Task, check
 
     setting = shared.setting_of(settings, seeds)

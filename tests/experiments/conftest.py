@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from secure_sapefl.experiments.budget import Curves, budget_curves
-from secure_sapefl.experiments.budget_request import OFF, Request
+from secure_sapefl.experiments.budget.curves import Curves, budget_curves
+from secure_sapefl.experiments.budget.request import OFF, Request
 from secure_sapefl.experiments.cells import Cell, CellResult, CellStore
 from secure_sapefl.experiments.runner import Runner, Step
 from secure_sapefl.experiments.setting import Contender, Setting, Task

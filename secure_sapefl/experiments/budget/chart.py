@@ -10,8 +10,8 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from secure_sapefl.experiments.budget import Curves
-from secure_sapefl.experiments.budget_request import OFF, name_of, releases_nothing
+from secure_sapefl.experiments.budget.curves import Curves
+from secure_sapefl.experiments.budget.request import OFF, name_of, releases_nothing
 from secure_sapefl.experiments.setting import Contender
 from secure_sapefl.experiments.statistics import Floats
 from secure_sapefl.experiments.tables import is_share, with_unit

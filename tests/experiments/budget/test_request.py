@@ -8,8 +8,8 @@ import pytest
 
 from secure_sapefl.algorithms.releases import NotPrivate
 from secure_sapefl.errors import BadInput
-from secure_sapefl.experiments import budget_request
-from secure_sapefl.experiments.budget_request import (
+from secure_sapefl.experiments.budget import request as budget_request
+from secure_sapefl.experiments.budget.request import (
     OFF,
     Choice,
     Request,

@@ -16,8 +16,8 @@ from statistics import median_low
 from typing import Final
 
 from secure_sapefl.algorithms.own import configured
-from secure_sapefl.experiments.budget_division import terms_of
-from secure_sapefl.experiments.budget_request import OFF, Choice, Occasion, Request, name_of, releases_nothing
+from secure_sapefl.experiments.budget.division import terms_of
+from secure_sapefl.experiments.budget.request import OFF, Choice, Occasion, Request, name_of, releases_nothing
 from secure_sapefl.experiments.cells import Cell, CellResult
 from secure_sapefl.experiments.grids import COARSE_RATES
 from secure_sapefl.experiments.runner import Runner

@@ -5,8 +5,8 @@ from dataclasses import replace
 
 import pytest
 
-from secure_sapefl.experiments.budget_request import OFF, Choice, Request, with_shared_noise
-from secure_sapefl.experiments.budget_tuning import RATES, tuned, tuning_sheet
+from secure_sapefl.experiments.budget.request import OFF, Choice, Request, with_shared_noise
+from secure_sapefl.experiments.budget.tuning import RATES, tuned, tuning_sheet
 from secure_sapefl.experiments.cells import Cell
 from secure_sapefl.experiments.runner import Runner
 from secure_sapefl.report.shown import ACCURACY

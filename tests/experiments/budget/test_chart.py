@@ -3,9 +3,9 @@
 from collections.abc import Callable
 from pathlib import Path
 
-from secure_sapefl.experiments.budget import Curves
-from secure_sapefl.experiments.budget_chart import chart, columns_of
-from secure_sapefl.experiments.budget_request import Request, with_shared_noise
+from secure_sapefl.experiments.budget.chart import chart, columns_of
+from secure_sapefl.experiments.budget.curves import Curves
+from secure_sapefl.experiments.budget.request import Request, with_shared_noise
 from secure_sapefl.experiments.plots import draw
 
 

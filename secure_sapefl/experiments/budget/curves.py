@@ -5,9 +5,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from secure_sapefl.experiments.budget_division import division_sheets, shared_sheet
-from secure_sapefl.experiments.budget_request import OFF, Request, name_of, releases_nothing
-from secure_sapefl.experiments.budget_tuning import tuning_sheet
+from secure_sapefl.experiments.budget.division import division_sheets, shared_sheet
+from secure_sapefl.experiments.budget.request import OFF, Request, name_of, releases_nothing
+from secure_sapefl.experiments.budget.tuning import tuning_sheet
 from secure_sapefl.experiments.cells import CellResult, federation_for
 from secure_sapefl.experiments.describe import described, sources
 from secure_sapefl.experiments.runner import Runner

@@ -4,8 +4,8 @@ from collections.abc import Callable
 
 import pytest
 
-from secure_sapefl.experiments.budget import Request
-from secure_sapefl.experiments.budget_division import division_sheets
+from secure_sapefl.experiments.budget.division import division_sheets
+from secure_sapefl.experiments.budget.request import Request
 from secure_sapefl.experiments.tables import Sheet
 
 

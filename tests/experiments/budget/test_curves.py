@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from secure_sapefl.experiments.budget import Curves, budget_curves, document
-from secure_sapefl.experiments.budget_request import OFF, Request, with_shared_noise
+from secure_sapefl.experiments.budget.curves import Curves, budget_curves, document
+from secure_sapefl.experiments.budget.request import OFF, Request, with_shared_noise
 from secure_sapefl.experiments.cells import Cell
 from secure_sapefl.experiments.runner import Runner
 
