@@ -97,10 +97,11 @@ class Ledger:
         """Put all of ``events`` on record, or refuse all of them; then, and only then, hand out proof."""
         self.require_budget(events)
         self.store.append(events)
-        self._record(events)
+        self.enter(events)
         return tuple(Paid(event, _MINT) for event in events)
 
-    def _record(self, events: Sequence[Event]) -> None:
+    def enter(self, events: Sequence[Event]) -> None:
+        """Count what the store has on record."""
         self._events += events
         self._alone.add(events)
 

@@ -43,8 +43,8 @@ class SharedLedger(Ledger):
         """All events, and ``more``, as readers of opened sums see them."""
         return self._in_sums.with_more(more)
 
-    def _record(self, events: Sequence[Event]) -> None:
-        super()._record(events)
+    def enter(self, events: Sequence[Event]) -> None:
+        super().enter(events)
         self._in_sums.add(events)
 
     def require_budget(self, more: Sequence[Event]) -> None:
