@@ -4,7 +4,7 @@ Percentile bootstrap (Efron 1979): the number again, with every site, patient or
 replacement has it. Each user draws its weights here and hands back what the number becomes under each of them.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Final
 
@@ -15,6 +15,7 @@ from scipy.stats import binomtest
 from secure_sapefl.metrics import Floats
 
 SITE_RESAMPLES: Final = 4_000
+ROW_RESAMPLES: Final = 1_000
 _SEED: Final = 20_260_101
 _TAILS: Final = (0.025, 0.975)
 
@@ -89,6 +90,14 @@ def bootstrap_mean(values: Sequence[float]) -> SiteMean:
 def bootstrap_difference(values: Sequence[float], others: Sequence[float]) -> SiteMean:
     """Of ``values - others``, site by site: pairing takes out what makes a site easy or hard for both."""
     return bootstrap_mean(np.subtract(values, others).tolist())
+
+
+def bootstrap_rows(measure: Callable[[NDArray[np.int64]], float], rows: int) -> Interval:
+    """Of whatever ``measure`` makes of some of so many rows, given by their places: drawn with replacement."""
+    if rows < 1:
+        return Interval(float("nan"), float("nan"), float("nan"))
+    drawn = np.random.default_rng(_SEED).integers(rows, size=(ROW_RESAMPLES, rows))
+    return Interval.from_resamples(measure(np.arange(rows)), np.array([measure(one) for one in drawn]))
 
 
 def wilson(share: float, rows: int) -> tuple[float, float]:

@@ -1,8 +1,8 @@
 """Was it worth it for this site? Three numbers with their intervals, and one sentence a person can act on.
 
 Alone: a model of the site's own rows. Common: one model for all sites. Own: the site's personal model from the study.
-Intervals are those of a share of test rows (Wilson 1927). Where two of them do not touch, the difference is more than
-the luck of these rows; where they do, the sentence says so instead of naming a winner.
+Intervals say what these test rows can tell; that of a share is Wilson's (1927). Where two of them do not touch, the
+difference is more than the luck of these rows; where they do, the sentence says so instead of naming a winner.
 """
 
 import math
@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from secure_sapefl.intervals import Interval, wilson
+from secure_sapefl.metrics import METRICS, Metric
 
 ALONE: Final = "local"
 COMMON: Final = ("fedavg", "fedprox")  # methods whose sites all use one model
@@ -30,6 +31,7 @@ class Worth:
     alone: Interval
     common: Interval | None
     own: Interval
+    by: Metric = METRICS["accuracy"]
 
     @property
     def verdict(self) -> str:
@@ -40,21 +42,34 @@ class Worth:
         shared = () if self.common is None else (self.common,)
         if any(math.isnan(one.value) for one in (self.alone, *shared, self.own)):
             return "no test rows to judge by; hold some back before deciding"
-        found = f"{_against(self.own, self.alone)} alone"
+        found = f"{self._against(self.alone)} alone"
         if self.common is not None:
-            found += f" and {_against(self.own, self.common)} one common model"
+            found += f" and {self._against(self.common)} one common model"
         return f"{own_model} is {found}; {self._conclusion(own_model, alone)}"
 
-    def _conclusion(self, own_model: str, alone: str) -> str:
-        best = self.own if self.common is None or self.own.value >= self.common.value else self.common
-        if best.low > self.alone.high:
-            which = own_model if best is self.own else "the common model"
+    def _conclusion(self, own_model: str, advice: str) -> str:
+        alone, own = self._upwards(self.alone), self._upwards(self.own)
+        common = own if self.common is None else self._upwards(self.common)
+        best, which = (own, own_model) if own.value >= common.value else (common, "the common model")
+        if best.low > alone.high:
             return f"intervals apart from training alone: taking part pays here, use {which}"
-        if self.alone.low > best.high:
-            return f"training alone is better by more than chance: {alone}"
-        if best.value > self.alone.value:
-            return "intervals overlap: a gain is possible, these test rows do not prove it"
+        if alone.low > best.high:
+            return f"training alone is better by more than chance: {advice}"
+        if best.value > alone.value:
+            return f"intervals overlap: a gain by {which} is possible, these test rows do not prove it"
         return "intervals overlap; nothing gained here"
+
+    def _upwards(self, found: Interval) -> Interval:
+        """As numbers of which higher is better."""
+        return found if self.by.higher_is_better else Interval(-found.value, -found.high, -found.low)
+
+    def _against(self, other: Interval) -> str:
+        gain = self._upwards(self.own).value - self._upwards(other).value
+        size = f"{abs(100 * gain):.1f}" if self.by.percent else f"{abs(gain):.3g}"
+        if float(size) == 0:
+            return "as good as"
+        what = "points {}" if self.by.percent else f"{{}} in {self.by.title}"
+        return f"{size} {what.format('better' if gain > 0 else 'worse')} than"
 
 
 def verdict_of(found: Sequence[tuple[str, Interval]]) -> str | None:
@@ -69,10 +84,3 @@ def verdict_of(found: Sequence[tuple[str, Interval]]) -> str | None:
 
 def _kind(method: str) -> str:
     return "alone" if method == ALONE else "common" if method in COMMON else "own"
-
-
-def _against(one: Interval, other: Interval) -> str:
-    points = round(100 * (one.value - other.value), 1)
-    if points == 0:
-        return "as good as"
-    return f"{abs(points):.1f} points {'better' if points > 0 else 'worse'} than"

@@ -10,6 +10,7 @@ from secure_sapefl.intervals import (
     SiteMean,
     bootstrap_difference,
     bootstrap_mean,
+    bootstrap_rows,
     drawn_weights,
     poisson_weights,
     wilson,
@@ -84,6 +85,13 @@ def test_members_of_a_poisson_draw_are_drawn_once_on_average():
     weights = poisson_weights(400, np.random.default_rng(1), 200)
     assert weights.shape == (200, 400)
     assert weights.mean() == pytest.approx(1, abs=0.02)
+
+
+def test_rows_are_drawn_whole_and_as_many_as_there_are():
+    values = np.array([0.0, 0.0, 0.0, 4.0])  # the mean of a draw of four: P(>= 3) = 0.051, P(4) = 0.004, P(0) = 0.316
+    found = bootstrap_rows(lambda rows: float(values[rows].mean()), 4)
+    assert (found.value, found.low, found.high) == (1.0, 0.0, 3.0)
+    assert np.isnan(bootstrap_rows(lambda rows: 1.0, 0).value)
 
 
 def test_wilson_by_hand():

@@ -5,6 +5,7 @@ import math
 import pytest
 
 from secure_sapefl.intervals import Interval
+from secure_sapefl.metrics import ERRORS
 from secure_sapefl.worth import Worth, judged, verdict_of
 
 
@@ -27,9 +28,26 @@ def test_a_loss_beyond_the_intervals_says_to_keep_to_oneself() -> None:
     assert said.endswith("this site should keep to itself")
 
 
-@pytest.mark.parametrize(("own", "ends"), [(0.72, "do not prove it"), (0.69, "nothing gained here")])
-def test_where_intervals_touch_nobody_has_won(own: float, ends: str) -> None:
-    assert Worth(alone=at(0.7, 0.1), common=at(0.6, 0.1), own=at(own, 0.1)).verdict.endswith(ends)
+@pytest.mark.parametrize(
+    ("common", "own", "ends"),
+    [
+        (0.6, 0.72, "a gain by its own model is possible, these test rows do not prove it"),
+        (0.74, 0.69, "a gain by the common model is possible, these test rows do not prove it"),
+        (0.6, 0.69, "nothing gained here"),
+    ],
+)
+def test_where_intervals_touch_nobody_has_won(common: float, own: float, ends: str) -> None:
+    assert Worth(alone=at(0.7, 0.1), common=at(common, 0.1), own=at(own, 0.1)).verdict.endswith(ends)
+
+
+def test_where_lower_is_better_less_is_a_gain() -> None:
+    mae = ERRORS[0]
+    said = Worth(alone=at(0.7), common=at(0.45), own=at(0.5), by=mae).verdict
+    assert said == (
+        "its own model is 0.2 better in MAE than alone and 0.05 worse in MAE than one common model; intervals apart "
+        "from training alone: taking part pays here, use the common model"
+    )
+    assert "keep to itself" in Worth(alone=at(0.3), common=None, own=at(0.5), by=mae).verdict
 
 
 def test_a_site_is_spoken_to_and_a_method_without_a_common_model_has_none() -> None:

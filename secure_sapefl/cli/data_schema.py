@@ -13,7 +13,7 @@ from secure_sapefl.errors import BadInput
 
 if TYPE_CHECKING:
     from secure_sapefl.data.tables.mismatches import Mismatch
-    from secure_sapefl.data.tables.schema import TableSchema
+    from secure_sapefl.data.tables.schema import Schema, TableSchema
     from secure_sapefl.labels import LabelKind
 
 TableFile = Annotated[Path, typer.Argument(metavar="FILE", help="A .csv, .tsv, .parquet, .xlsx or .npz file.")]
@@ -122,25 +122,33 @@ def check_data(
 
     Example: `secure-sapefl site check-data study.toml --data patients.csv`
     """
+    from secure_sapefl.data.tables.schema import load_schema
+
+    read, rows, found = _held_against(load_schema(study), data)
+    if output == "json":
+        listed = [{"column": one.column, "says": one.says, "blocks": one.blocks} for one in found]
+        typer.echo(json.dumps({"file": data.name, "rows": rows, "read": read, "mismatches": listed}))
+    else:
+        _say(f"{data.name}: {read}, {rows:,} records", found)
+    if any(one.blocks for one in found):
+        raise typer.Exit(2)
+
+
+def _held_against(said: "Schema", data: Path) -> "tuple[str, int, tuple[Mismatch, ...]]":
+    """How the file was read, how many records it has, and what does not fit."""
     from secure_sapefl.data.folders.labelled import label_table, problems
     from secure_sapefl.data.tables.mismatches import Mismatch, mismatches
     from secure_sapefl.data.tables.readers import read_columns
-    from secure_sapefl.data.tables.schema import ImageSchema, load_schema
+    from secure_sapefl.data.tables.schema import TableSchema
+    from secure_sapefl.site.data import load_table
 
-    said = load_schema(study)
-    if isinstance(said, ImageSchema):
-        columns = label_table(data)
-        found = tuple(Mismatch(column=column, says=says) for column, says in problems(data, said))
-    else:
+    if isinstance(said, TableSchema):
         columns = read_columns(data, said)
-        found = mismatches(columns, said)
-    if output == "json":
-        listed = [{"column": one.column, "says": one.says, "blocks": one.blocks} for one in found]
-        typer.echo(json.dumps({"file": data.name, "rows": len(columns), "read": columns.found, "mismatches": listed}))
-    else:
-        _say(f"{data.name}: {columns.found}, {len(columns):,} records", found)
-    if any(one.blocks for one in found):
-        raise typer.Exit(2)
+        return columns.found, len(columns), mismatches(columns, said)
+    if data.is_dir():
+        wrong = tuple(Mismatch(column=column, says=says) for column, says in problems(data, said))
+        return "images in a folder", len(label_table(data)), wrong
+    return "images in an .npz", len(load_table(data, said)), ()  # refuses what does not fit
 
 
 def _say(title: str, found: "tuple[Mismatch, ...]") -> None:

@@ -35,7 +35,10 @@ Fingerprint = Annotated[str, typer.Option(help="The cohort key's fingerprint as 
 @app.command()
 def init(
     identity: Annotated[Path, typer.Option(help="The site's private key file, made with `keys site`.")],
-    data: Annotated[Path, typer.Option(help="The site's records, .csv or .npz; they are read in place, not copied.")],
+    data: Annotated[
+        Path,
+        typer.Option(help="The site's records: a table, an .npz, or a folder of images; read in place, not copied."),
+    ],
     sealed: Annotated[Path, typer.Option(help="The sealed copy of the cohort key that came from the custodian.")],
     fingerprint: Fingerprint,
     policy: Annotated[

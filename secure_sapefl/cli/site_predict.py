@@ -21,7 +21,9 @@ _CURVE = ("threshold", "net benefit of the model", "of treating everybody", "of 
 
 
 def predict(
-    patients: Annotated[Path, typer.Argument(help="New records, .csv or .npz, with the study's columns.")],
+    patients: Annotated[
+        Path, typer.Argument(help="New records: a table with the study's columns, an .npz, or a folder of images.")
+    ],
     study: Annotated[
         Path | None, typer.Option(help="Whose model to use.", metavar="STUDY.toml", show_default="the only one here")
     ] = None,

@@ -107,7 +107,7 @@ def show(
     from secure_sapefl.protocol.disclosure import stays
     from secure_sapefl.study.counting import CountingTerms
     from secure_sapefl.study.file import read_study
-    from secure_sapefl.study.plain_words import exposure, leaving
+    from secure_sapefl.study.plain_words import exposure, leaving, leaving_once
     from secure_sapefl.study.sheet import data_protection_note, facts, to_json
     from secure_sapefl.study.terms import StudyTerms
 
@@ -124,7 +124,8 @@ def show(
         print_rows(f"Study {terms.file.name}", facts(terms).items())
         print_table("Sites", ("site", "key fingerprint"), [(k.name, k.fingerprint) for k in terms.file.sites_keys])
         columns = ("what leaves a site", "the server", "the other sites", "privacy")
-        print_table("Who sees what", columns, [(p.what, p.server, p.sites, p.privacy) for p in leaving(terms)])
+        parts = (*leaving(terms), *leaving_once(terms))
+        print_table("Who sees what", columns, [(p.what, p.server, p.sites, p.privacy) for p in parts])
         kept = " ".join(stays(terms.file.keys, terms.file.metrics))
         print_rows("Also", [("stays", kept), ("not protected", " ".join(exposure(terms).not_protected()))])
 

@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 
 from secure_sapefl.config import Config
-from secure_sapefl.data import Federation
+from secure_sapefl.data import Federation, frame_columns
 from secure_sapefl.engine.assembly import Assembly, assemble, federation_of
 from secure_sapefl.engine.device import cpu_threads
 from secure_sapefl.engine.events import (
@@ -59,19 +59,22 @@ def simulate(
     on_round: OnRound | None = None,
     federation: Federation | None = None,
     *,
+    table: Any = None,
     model: Build | None = None,
     task: Task | None = None,
     observers: Sequence[Observer] = (),
 ) -> Result:
     """Run a study from the start. With ``out``, everything is saved there and a killed run can be resumed.
 
-    The data is what ``config`` names, unless a ``federation`` is given; so are the model, unless a function that builds
-    a ``model`` is, and the task, unless a ``task`` is. ``observers`` are told every event of the run. ``on_round`` is
+    The data is what ``config`` names, unless a ``federation`` is given, or a ``table``: a pandas frame whose columns
+    ``config`` names. So are the model, unless a function that builds a ``model`` is given, and the task, unless a
+    ``task`` is. ``observers`` are told every event of the run. ``on_round`` is
     deprecated: an observer that looks for `RoundClosed` hears the same, and more. In a notebook a bar shows how far the
     run is.
     """
     observers = (*in_a_notebook(), *observers, *_deprecated(on_round))
-    federation = federation or federation_of(config, task=task)
+    columns = None if table is None else frame_columns(table)
+    federation = federation or federation_of(config, task=task, table=columns)
     simulation = Simulation(assemble(config, federation, model, task))
     if out is None:
         return simulation.run(observers=observers)

@@ -13,7 +13,7 @@ from secure_sapefl.config import KeyChoice, ProtectionName, ScoreVisibility
 Level = Literal["nothing", "sealed", "readable"]
 Item = Literal[
     "terms", "rows", "participation", "update", "score", "personal model", "similarities", "global model", "key",
-    "shares",
+    "shares", "counts", "totals", "results",
 ]  # fmt: skip
 
 PLAINTEXT: Final = "plaintext: for research speed; the server could read every update and model"
@@ -87,6 +87,8 @@ class Exposure:
     keys: KeyChoice = "shared"
     colluders: int = 1
     peers: str = "those it is given to as peers"
+    counts: bool = False  # sites agree on a preparation by sums before the first round
+    results: bool = False  # test results leave as a sum after the last one
 
     @property
     def encrypted(self) -> bool:
@@ -104,11 +106,13 @@ class Exposure:
     def disclosures(self) -> tuple[Disclosure, ...]:
         """Everything there is to see in a study of this kind."""
         if self.algorithm.homomorphic is Homomorphic.SILENT:
-            return (_ROWS, _stays("personal model", "A site's own model"))
+            counted = (_counts(self), _totals(self), _key(self)) if self.counts else ()
+            return (_ROWS, *counted, _stays("personal model", "A site's own model"))
         adds = self.algorithm.homomorphic is Homomorphic.WEIGHTED_SUM
         return (
             _TERMS,
             _ROWS,
+            *((_counts(self), _totals(self)) if self.counts else ()),
             _PARTICIPATION,
             *((_update(self), _score(self)) if adds else ()),
             *(
@@ -119,6 +123,7 @@ class Exposure:
             *((_global_model(self),) if adds else ()),
             _key(self),
             *((_SHARES,) if adds and self.jointly else ()),
+            *((_RESULTS,) if self.results and self.encrypted else ()),
         )
 
     def not_protected(self) -> tuple[str, ...]:
@@ -167,11 +172,43 @@ _SHARES: Final = Disclosure(
     View("sealed", "passes them on, one to each member of the committee, without being able to open them"),
     View("sealed", "see one each where they are members, which by itself tells nothing"),
 )
+_RESULTS: Final = Disclosure(  # of deployed studies, which are encrypted
+    "results",
+    "A site's results on its own test rows",
+    View("sealed", "adds them to the others' without being able to read them, and is told the sum by sites"),
+    View("nothing", "are sent only the sum over at least four sites"),
+)
 
 
 def _server(study: Exposure, sealed: str, readable: str) -> View:
     """What the server gets of something that encryption keeps from it."""
     return View("sealed", sealed) if study.encrypted else View("readable", readable)
+
+
+def _counts(study: Exposure) -> Disclosure:
+    """Before the first round, by the protocol of an update: whoever could read the one could read the other."""
+    stolen = "; with the server's help, one of them reads them by the cohort key they all hold" if study.encrypted else ""
+    if study.jointly:
+        stolen = "; a committee of them opens them, and without two thirds of that committee nobody reads anything else"
+    return Disclosure(
+        "counts",
+        "A site's counts of its columns, and without a budget their sums and squares, for a common preparation",
+        _server(
+            study,
+            "adds them to the others' without being able to read them; it has no key",
+            "reads every number of them",
+        ),
+        View("nothing", f"are sent only the totals over all sites, and check that they are that{stolen}"),
+    )
+
+
+def _totals(study: Exposure) -> Disclosure:
+    return Disclosure(
+        "totals",
+        "The totals of these counts over all sites",
+        _server(study, "has an encrypted sum, not the totals", "reads them: it has added them up"),
+        View("readable", "read them, once; with two sites, each can tell the other's"),
+    )
 
 
 def _update(study: Exposure) -> Disclosure:

@@ -52,6 +52,7 @@ class Run:
             scores=config.scores,
             keys=config.keys,
             colluders=config.colluders,
+            counts=config.agreed is not None,
         )
 
     @property

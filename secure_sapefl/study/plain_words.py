@@ -8,6 +8,8 @@ from typing import Final
 
 from secure_sapefl.protocol.disclosure import Disclosure, Exposure, Item
 from secure_sapefl.protocol.results import RESULTS, least_senders
+from secure_sapefl.study.counting import CountingTerms
+from secure_sapefl.study.counting_words import bytes_of, what_leaves
 from secure_sapefl.study.file import StudyFile
 from secure_sapefl.study.terms import StudyTerms
 
@@ -19,7 +21,9 @@ _FIELDS: Final[dict[Item, str]] = {
     "score": "similarity_score",
     "personal model": "theta_personal",
 }
-"""What leaves a site, and the message's name for it."""
+"""What leaves a site in a round, and the message's name for it."""
+_ONCE: Final[dict[Item, str]] = {"counts": "counts", "results": "results"}
+"""What leaves in none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,11 +33,12 @@ class Leaving:
     field: str  # of the message
     name: str
     what: str
-    size: int  # bytes a round the site takes part in
+    size: int  # bytes a round the site takes part in, or of what leaves once
     server: str  # what the server does with it
     sites: str  # what the other sites do
     noised: bool  # paid for from the study's privacy budget
     shared: bool = False  # by a share of a noise that only the sum has whole
+    once: bool = False  # before the first round or after the last, and in none of them
 
     @property
     def privacy(self) -> str:
@@ -52,6 +57,8 @@ def exposure(terms: StudyTerms) -> Exposure:
         keys=terms.file.keys,
         colluders=terms.file.colluders,
         peers=f"{who} of {', '.join(terms.file.sites)}",
+        counts=terms.file.preparation == "common",
+        results=terms.file.metrics != "none",
     )
 
 
@@ -72,18 +79,33 @@ def leaving(terms: StudyTerms) -> tuple[Leaving, ...]:
     return tuple(_leaving(one, terms) for one in exposure(terms).disclosures() if one.item in _FIELDS)
 
 
+def leaving_once(terms: StudyTerms) -> tuple[Leaving, ...]:
+    """What leaves a site in no round: counts before the first one, test results after the last."""
+    return tuple(_leaving(one, terms) for one in exposure(terms).disclosures() if one.item in _ONCE)
+
+
 def _leaving(disclosed: Disclosure, terms: StudyTerms) -> Leaving:
-    what, size = _what(disclosed.item, terms)
+    item, once = disclosed.item, disclosed.item in _ONCE
+    what, size = (_what_once if once else _what)(item, terms)
     return Leaving(
-        field=_FIELDS[disclosed.item],
-        name=disclosed.item,
+        field=(_ONCE if once else _FIELDS)[item],
+        name=item,
         what=what,
         size=size,
         server=disclosed.server.does,
         sites=disclosed.sites.does,
-        noised=_FIELDS[disclosed.item] in _paid_for(terms),
+        noised=terms.file.privacy is not None if once else _FIELDS[item] in _paid_for(terms),
         shared=terms.shared is not None,
+        once=once,
     )
+
+
+def _what_once(item: Item, terms: StudyTerms) -> tuple[str, int]:
+    if item == "results":
+        return f"after the last round, {results_words(terms.file)}", terms.params.fresh_chunk_bytes
+    counting = CountingTerms.before_training(terms.file)
+    assert counting is not None, "a study whose sites count before they train"
+    return f"before the first round, {what_leaves(counting)}", bytes_of(counting)
 
 
 def _what(item: Item, terms: StudyTerms) -> tuple[str, int]:

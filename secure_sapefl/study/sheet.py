@@ -7,7 +7,7 @@ from secure_sapefl.privacy.adjacency import adjacency
 from secure_sapefl.protocol.disclosure import keys_words, stays
 from secure_sapefl.study.code import CarriedCode
 from secure_sapefl.study.code_reading import in_words
-from secure_sapefl.study.plain_words import exposure, leaving
+from secure_sapefl.study.plain_words import exposure, leaving, leaving_once
 from secure_sapefl.study.shared_words import both_numbers
 from secure_sapefl.study.templating import template
 from secure_sapefl.study.terms import StudyTerms
@@ -103,8 +103,8 @@ def _labels(data: Schema) -> str:
 def to_json(terms: StudyTerms) -> dict[str, Any]:
     parts = [
         {"field": part.field, "what": part.what, "bytes": part.size, "server": part.server, "sites": part.sites}
-        | {"noised": part.noised}
-        for part in leaving(terms)
+        | {"noised": part.noised, "once": part.once}
+        for part in (*leaving(terms), *leaving_once(terms))
     ]
     return {
         "digest": terms.file.digest,
@@ -124,7 +124,7 @@ def data_protection_note(terms: StudyTerms) -> str:
     return template("secure_sapefl.study", "data_protection_note.md.j2").render(
         study=terms.file,
         terms=terms,
-        leaving=leaving(terms),
+        leaving=(*leaving(terms), *leaving_once(terms)),
         stays=stays(terms.file.keys, terms.file.metrics),
         keys=keys_words(terms.file.keys, terms.file.colluders),
         not_protected=exposure(terms).not_protected(),

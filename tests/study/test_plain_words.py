@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from secure_sapefl.study.file import StudyFile
-from secure_sapefl.study.plain_words import exposure, leaving
+from secure_sapefl.study.plain_words import exposure, leaving, leaving_once
 from secure_sapefl.study.terms import StudyTerms
 
 MakeStudy = Callable[..., StudyFile]
@@ -48,3 +48,15 @@ def test_noise_is_said_where_it_is_paid_for(make_study: MakeStudy) -> None:
 def test_peers_are_named(make_study: MakeStudy) -> None:
     assert exposure(StudyTerms.from_file(make_study())).peers == "all of a, b, c"
     assert "up to 1, drawn anew" in exposure(StudyTerms.from_file(make_study(peers_per_client=1))).peers
+
+
+def test_what_leaves_in_no_round_is_told_too(make_study: MakeStudy) -> None:
+    assert leaving_once(StudyTerms.from_file(make_study())) == ()
+    for privacy, kinds in ((None, "sums, sums of squares"), (PRIVATE, "with noise")):
+        terms = StudyTerms.from_file(make_study(preparation="common", privacy=privacy))
+        (counts,) = leaving_once(terms)
+        assert (counts.field, counts.once, counts.noised) == ("counts", True, privacy is not None)
+        assert counts.what.startswith("before the first round, counts of 3 columns")
+        assert kinds in counts.what
+        assert counts.size > 0
+        assert [part.field for part in leaving(terms)][:2] == ["participation", "update"]

@@ -110,10 +110,17 @@ def classes_of(columns: Columns, label: str) -> list[str]:
             f"{columns.source}: column {label!r} has {len(absent):,} missing values, the first in "
             f"{columns.place(absent[0])}. A record without a class cannot be learned from: remove those rows."
         )
-    classes = sorted(set(cells))
+    classes = _in_order(set(cells))
     if len(classes) < 2:
         raise BadInput(f"{columns.source}: column {label!r} has a single class; a classifier needs at least two.")
     return classes
+
+
+def _in_order(classes: set[str]) -> list[str]:
+    """No before yes, in whichever language: of two classes the second is the one that is looked for."""
+    if {SPELLINGS.get(name.lower()) for name in classes} == {0.0, 1.0} and len(classes) == 2:
+        return sorted(classes, key=lambda name: SPELLINGS[name.lower()])
+    return sorted(classes)
 
 
 def _proposed(name: str, cells: Sequence[str]) -> Feature | str:

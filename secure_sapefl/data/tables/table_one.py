@@ -72,7 +72,8 @@ def table_one(totals: Counts, schema: TableSchema, smallest: int = SMALLEST, *, 
     rows = by_class(schema).read(totals)
     columns = [[row[place] for row in rows] for place in range(len(schema.features))]
     groups = [[together(tuple(one)), *one] for one in columns]
-    records = tuple(max(0, one.present + one.missing) for one in groups[0])
+    fewest = min(groups, key=lambda tallies: len(tallies[0].cells))  # all say the same; noised, it has the least noise
+    records = tuple(max(0, one.present + one.missing) for one in fewest)
     lines = [Line(column="records", says="n", values=(records[0], *_suppressed(records[1:], smallest)))]
     for feature, tallies in zip(schema.features, groups, strict=True):
         lines += list(_lines(feature, tallies, smallest, noised))

@@ -1,6 +1,5 @@
-"""The charts of a site's own report: over rounds, calibration, and whether acting on the model helps."""
-
-from collections.abc import Callable
+"""The charts of a site's own report: over rounds, then what the labels allow: calibration, whether acting on the model
+helps, or predicted against measured numbers."""
 
 import numpy as np
 from matplotlib.figure import Figure
@@ -10,7 +9,8 @@ from secure_sapefl.decisions import DecisionCurve, decision_curve
 from secure_sapefl.report import formats
 from secure_sapefl.report.charts.drawing import DASHES, INK, SERIES, Chart
 from secure_sapefl.report.charts.reliability import Reliability, draw_reliability, reliability
-from secure_sapefl.report.charts.rounds import axes_over_rounds, line, whole_percent
+from secure_sapefl.report.charts.rounds import axes_over_rounds, line
+from secure_sapefl.report.shown import Shown
 from secure_sapefl.site.evaluation.findings import ALONE, COMMON, OWN, Findings
 
 LABELS = {OWN: "own model", COMMON: "common model", ALONE: "alone"}
@@ -20,19 +20,25 @@ _LOWEST = -0.1  # of a net benefit worth looking at
 
 def charts_of(found: Findings) -> tuple[Chart, ...]:
     """Those that have something to show."""
-    made = (_over_rounds(found, "accuracy", "Accuracy", whole_percent), _over_rounds(found, "auc", "AUC", _two_digits))
-    two = (_calibration(found), _decisions(found)) if len(found.classes) == 2 and len(found.y) else ()
-    return tuple(chart for chart in (*made, *two) if chart is not None)
+    over_rounds = [_over_rounds(found, Shown.from_metric(metric)) for metric in found.task.metrics[:2]]
+    return tuple(chart for chart in (*over_rounds, *(_by_labels(found) if len(found.y) else ())) if chart is not None)
 
 
-def _two_digits(value: float) -> str:
-    return f"{value:.2f}"
+def _by_labels(found: Findings) -> tuple[Chart, ...]:
+    match found.task.labels:
+        case "class":
+            two = len(found.labels) == 2
+            return (_calibration(found, found.labels[1]), _decisions(found)) if two else ()
+        case "yes-no":
+            return (_calibration(found, "a label"),)
+        case "number":
+            return tuple(_measured(found, place) for place in range(len(found.labels)))
 
 
-def _over_rounds(found: Findings, metric: str, title: str, form: Callable[[float], str]) -> Chart | None:
+def _over_rounds(found: Findings, shown: Shown) -> Chart | None:
     rounds = [one.round_index + 1 for one in found.history]
-    own = [one.own[metric] for one in found.history]
-    common = [one.common[metric] for one in found.history if one.common is not None]
+    own = [one.own[shown.name] for one in found.history]
+    common = [one.common[shown.name] for one in found.history if one.common is not None]
     if not rounds or all(np.isnan(own)):
         return None
 
@@ -41,19 +47,19 @@ def _over_rounds(found: Findings, metric: str, title: str, form: Callable[[float
         line(axes, rounds, own, LABELS[OWN], 0)
         if len(common) == len(own):
             line(axes, rounds, common, LABELS[COMMON], 1)
-        axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: form(value)))
+        axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: shown.tick(value)))
         figure.legend(loc="outside lower center", ncols=2)
 
     return Chart(
-        name=f"site-{metric}",
-        title=f"{title} over rounds",
-        caption=f"This site's models on its {len(found.y):,} test rows, after every round.",
-        alt=f"Line chart of {title} over {len(rounds)} rounds; the own model ends at {form(own[-1])}.",
+        name=f"site-{shown.name}",
+        title=f"{shown.heading} over rounds",
+        caption=f"This site's models on its {len(found.y):,} test rows, after every round{shown.direction}.",
+        alt=f"Line chart of {shown.title} over {len(rounds)} rounds; the own model ends at {shown.tick(own[-1])}.",
         draw=draw,
     )
 
 
-def _calibration(found: Findings) -> Chart:
+def _calibration(found: Findings, of: str) -> Chart:
     curves = {label: _reliability(found, name) for name, label in LABELS.items() if name in found.models}
     errors = ", ".join(f"{name} {formats.decimal(curve.error)}" for name, curve in curves.items())
 
@@ -64,7 +70,7 @@ def _calibration(found: Findings) -> Chart:
 
     return Chart(
         name="site-calibration",
-        title=f"Do probabilities of {formats.shorten(found.classes[1])} mean what they say?",
+        title=f"Do probabilities of {formats.shorten(of)} mean what they say?",
         caption=f"Test rows in bins of equal size: the probability said, and the share that happened. Mean distance: "
         f"{errors}.",
         alt=f"Reliability diagram; mean distances from the diagonal: {errors}.",
@@ -74,12 +80,38 @@ def _calibration(found: Findings) -> Chart:
 
 
 def _reliability(found: Findings, name: str) -> Reliability:
-    bins = int(np.clip(len(found.y) // _ROWS_A_BIN, 1, _ROWS_A_BIN))
-    return reliability(found.models[name].probabilities[:, 1], found.y == 1, bins)
+    """Of the second of two classes; of labels that are yes or no, all of them together."""
+    said, happened = found.models[name].answers, found.y > 0
+    said = said[:, 1] if found.task.labels == "class" else said
+    bins = int(np.clip(said.size // _ROWS_A_BIN, 1, _ROWS_A_BIN))
+    return reliability(said.ravel(), happened.ravel(), bins)
+
+
+def _measured(found: Findings, place: int) -> Chart:
+    """One label that is a number."""
+    own, name = found.models[OWN].answers[:, place], formats.shorten(found.labels[place])
+    truth = found.y[:, place]
+    apart = float(np.median(np.abs(own - truth)))
+
+    def draw(figure: Figure) -> None:
+        axes = figure.subplots()
+        ends = (min(truth.min(), own.min()), max(truth.max(), own.max()))
+        axes.plot(ends, ends, color=INK, lw=0.8, ls=":")
+        axes.scatter(truth, own, s=10, color=SERIES[0])
+        axes.set(xlabel=f"{name}, measured", ylabel="predicted")
+
+    return Chart(
+        name=f"site-measured-{place}",
+        title=f"{name}: predicted against measured",
+        caption=f"The own model on test rows; on the dotted line it is right. Half of them are within {apart:.3g}.",
+        alt=f"Scatter plot of predicted against measured {name}; half of the rows are within {apart:.3g}.",
+        draw=draw,
+        height=3.6,
+    )
 
 
 def _decisions(found: Findings) -> Chart:
-    curves = {name: decision_curve(model.probabilities[:, 1], found.y == 1) for name, model in found.models.items()}
+    curves = {name: decision_curve(model.answers[:, 1], found.y == 1) for name, model in found.models.items()}
     own = curves[OWN]
     useful = own.thresholds[own.model > np.maximum(own.everybody, 0)]
     where = f"{100 * useful.min():.0f} to {100 * useful.max():.0f} %" if len(useful) else "no threshold"

@@ -1,55 +1,29 @@
 """What a site can know of its models now: its own, the common one, and one of its rows alone, on the same test rows."""
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
 from torch import Tensor
 
 from secure_sapefl.errors import BadInput
-from secure_sapefl.intervals import Interval
-from secure_sapefl.metrics import Floats, softmax
-from secure_sapefl.report.auc_interval import Judged as Ranked
-from secure_sapefl.report.auc_interval import auc_interval
+from secure_sapefl.metrics import Array
 from secure_sapefl.site.counting.kept import agreed_at
 from secure_sapefl.site.data import load_rows
 from secure_sapefl.site.evaluation import judged
 from secure_sapefl.site.evaluation.alone import Tell, kept_or_trained
-from secure_sapefl.site.evaluation.judged import Judged, Measures, measures
+from secure_sapefl.site.evaluation.judged import Judged
+from secure_sapefl.site.evaluation.models import Model, judged_model
 from secure_sapefl.site.evaluation.subgroups import subgroups
 from secure_sapefl.site.home import SiteHome
 from secure_sapefl.site.own_model import common_model, personal_model, trained_state
 from secure_sapefl.site.state import judged_path
 from secure_sapefl.site.trainer.training import OwnProcess
 from secure_sapefl.study.terms import StudyTerms
+from secure_sapefl.tasks.base import Task
 from secure_sapefl.worth import Worth
-from secure_sapefl.worth import judged as share
 
 ALONE, COMMON, OWN = "alone", "common", "own"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Model:
-    """One model on the held-out rows."""
-
-    outputs: NDArray[np.float32]
-    found: Measures
-    accuracy: Interval
-    auc: Interval  # of two classes; NaN otherwise
-
-    @property
-    def probabilities(self) -> Floats:
-        return softmax(self.outputs)
-
-    def to_json(self) -> dict[str, Any]:
-        return {
-            "accuracy": _finite(self.accuracy),
-            "auc": _finite(self.auc),
-            "metrics": {name: None if math.isnan(value) else value for name, value in self.found.items()},
-        }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,19 +31,22 @@ class Findings:
     site: str
     rounds: int  # in the models
     over: bool
-    classes: tuple[str, ...]
-    y: NDArray[np.int64]
+    task: Task
+    labels: tuple[str, ...]  # names of classes, of labels that are yes or no, or of numbers
+    y: Array  # numbers in their units
     models: Mapping[str, Model]  # alone, common (unless the method has none) and own
     now: Judged  # with groups
     history: tuple[Judged, ...]  # every round that was judged
 
     @property
     def worth(self) -> Worth:
-        common = self.models.get(COMMON)
+        """By the task's main metric."""
+        main, common = self.task.metrics[0], self.models.get(COMMON)
         return Worth(
-            alone=self.models[ALONE].accuracy,
-            common=None if common is None else common.accuracy,
-            own=self.models[OWN].accuracy,
+            alone=self.models[ALONE].sure[main.name],
+            common=None if common is None else common.sure[main.name],
+            own=self.models[OWN].sure[main.name],
+            by=main,
         )
 
     @property
@@ -92,8 +69,6 @@ class Findings:
 
 def findings(home: SiteHome, terms: StudyTerms, tell: Tell = lambda *_: None) -> Findings:
     """Trains alone where nobody has asked before; ``tell`` hears how far that is. Nothing leaves."""
-    if terms.file.data.label_is.kind != "class":
-        raise BadInput("A site's report compares models of a classification; `site status` has the results of others.")
     if terms.file.code is not None:
         raise BadInput("A site's report trains the model alone, which is not done with code that a study carries.")
     state, folder = trained_state(home, terms), home.study_folder(terms.file.digest)
@@ -104,31 +79,18 @@ def findings(home: SiteHome, terms: StudyTerms, tell: Tell = lambda *_: None) ->
     if common is not None:
         thetas[COMMON] = common
     thetas[OWN] = personal_model(training, state)
-    models = {name: judged_model(*training.on_test_rows(theta)) for name, theta in thetas.items()}
+    task, answers = terms.blueprint.task, {name: training.on_test_rows(theta) for name, theta in thetas.items()}
+    models, y = {name: judged_model(task, *one) for name, one in answers.items()}, answers[OWN][1]
     groups, _ = subgroups(home.data_path, terms.file.data, home.policy().judge_by, loaded.test)
     outputs = models[COMMON].outputs if COMMON in models else None
     return Findings(
         site=home.name,
         rounds=state.absorbed + 1,
         over=state.over,
-        classes=terms.file.data.classes,
-        y=rows.test.y,
+        task=task,
+        labels=terms.file.data.label_names,
+        y=y,
         models=models,
-        now=judged.judge(max(state.absorbed, 0), rows.test.y, models[OWN].outputs, outputs, groups),
+        now=judged.judge(max(state.absorbed, 0), y, models[OWN].outputs, outputs, groups, task.metrics),
         history=judged.read(judged_path(folder)),
     )
-
-
-def judged_model(outputs: NDArray[np.float32], y: NDArray[np.int64]) -> Model:
-    found = measures(outputs, y)
-    return Model(outputs=outputs, found=found, accuracy=share(found["accuracy"], len(y)), auc=_auc(outputs, y))
-
-
-def _auc(outputs: NDArray[np.float32], y: NDArray[np.int64]) -> Interval:
-    if outputs.shape[1] != 2 or len(np.unique(y)) < 2:
-        return Interval(math.nan, math.nan, math.nan)
-    return auc_interval([Ranked(patient=np.arange(len(y)), positive=y == 1, score=softmax(outputs)[:, 1])])
-
-
-def _finite(found: Interval) -> dict[str, float | None]:
-    return {name: None if math.isnan(value) else value for name, value in found.to_json().items()}

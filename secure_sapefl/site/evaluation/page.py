@@ -1,6 +1,5 @@
 """A site's report of a study: the page a simulation has, about one site and for its eyes alone."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -8,9 +7,11 @@ from secure_sapefl.intervals import Interval
 from secure_sapefl.metrics import METRICS
 from secure_sapefl.report import formats
 from secure_sapefl.report.page import render
+from secure_sapefl.report.shown import Shown
 from secure_sapefl.report.view import Headline, picture
 from secure_sapefl.site.evaluation.charts import LABELS, charts_of
 from secure_sapefl.site.evaluation.findings import OWN, Findings
+from secure_sapefl.site.evaluation.judged import Measures
 from secure_sapefl.site.ledger.export import StudySummary
 from secure_sapefl.study.plain_words import exposure
 from secure_sapefl.study.terms import StudyTerms
@@ -20,6 +21,7 @@ ALONE_TRAINED: Final = (
     "Nothing of it left, so it has no noise."
 )
 
+CALIBRATION: Final = Shown.from_metric(METRICS["calibration_error"])
 _STAYS: Final = {
     "none": "Nothing on this page has left the site.",
     "sum": "Of what is on this page, the own model's last results left once, inside an encrypted sum over sites.",
@@ -44,26 +46,30 @@ def page(found: Findings, terms: StudyTerms, ledger: StudySummary | None) -> str
         facts=_facts(found, terms, ledger),
         verdict=found.verdict,
         note=ALONE_TRAINED,
-        columns=tuple(metric.title for metric in METRICS.values()),
+        columns=tuple(shown.heading for shown in _shown(found)),
         models=tuple(_model_row(found, name) for name in found.models),
-        groups=tuple(Row(name=one.name, rows=one.rows, cells=_cells(one.own)) for one in found.now.groups),
+        groups=tuple(Row(name=one.name, rows=one.rows, cells=_cells(found, one.own)) for one in found.now.groups),
         pictures=tuple(picture(chart, "site") for chart in charts_of(found)),
-        rounds=tuple(Row(name=str(one.round_index + 1), rows=one.rows, cells=_cells(one.own)) for one in found.history),
+        rounds=tuple(
+            Row(name=str(one.round_index + 1), rows=one.rows, cells=_cells(found, one.own)) for one in found.history
+        ),
         disclosures=exposure(terms).disclosures(),
     )
 
 
 def _headlines(found: Findings) -> tuple[Headline, ...]:
     own = found.models[OWN]
-    return (
-        Headline("Accuracy, own model", formats.percent(own.accuracy.value), _interval(own.accuracy, percent=True)),
-        Headline("AUC, own model", formats.decimal(own.found["auc"]), _interval(own.auc, percent=False)),
+    first = (
         Headline(
-            "Calibration error",
-            formats.decimal(own.found["calibration_error"]),
-            "0 is right: of what is said with 80 %, 80 % happen",
-        ),
+            f"{shown.heading}, own model", shown.form(own.found[shown.name]), _interval(own.sure[shown.name], shown)
+        )
+        for shown in _shown(found)
+        if shown.name in own.sure
     )
+    if CALIBRATION.name not in own.found:
+        return tuple(first)
+    said = "0 is right: of what is said with 80 %, 80 % happen"
+    return (*first, Headline(CALIBRATION.heading, CALIBRATION.form(own.found[CALIBRATION.name]), said))
 
 
 def _facts(found: Findings, terms: StudyTerms, ledger: StudySummary | None) -> tuple[tuple[str, str], ...]:
@@ -82,20 +88,20 @@ def _facts(found: Findings, terms: StudyTerms, ledger: StudySummary | None) -> t
 
 def _model_row(found: Findings, name: str) -> Row:
     model = found.models[name]
-    beside = {"accuracy": _interval(model.accuracy, percent=True), "auc": _interval(model.auc, percent=False)}
     cells = (
-        f"{cell} ({beside[metric]})" if metric in beside else cell
-        for metric, cell in zip(METRICS, _cells(model.found), strict=True)
+        f"{cell} ({_interval(model.sure[shown.name], shown)})" if shown.name in model.sure else cell
+        for shown, cell in zip(_shown(found), _cells(found, model.found), strict=True)
     )
     return Row(name=LABELS[name], rows=len(found.y), cells=tuple(cells))
 
 
-def _interval(found: Interval, *, percent: bool) -> str:
-    form = formats.percent if percent else formats.decimal
-    return "no interval" if found.value != found.value else f"{form(found.low)} to {form(found.high)}"
+def _shown(found: Findings) -> tuple[Shown, ...]:
+    return tuple(map(Shown.from_metric, found.task.metrics))
 
 
-def _cells(found: Mapping[str, float]) -> tuple[str, ...]:
-    return tuple(
-        formats.percent(found[name]) if name.endswith("accuracy") else formats.decimal(found[name]) for name in METRICS
-    )
+def _interval(found: Interval, shown: Shown) -> str:
+    return "no interval" if found.value != found.value else f"{shown.form(found.low)} to {shown.form(found.high)}"
+
+
+def _cells(found: Findings, values: Measures) -> tuple[str, ...]:
+    return tuple(shown.form(values[shown.name]) for shown in _shown(found))

@@ -20,7 +20,7 @@ def test_every_kind_and_role_of_a_hospital_table(mixed: Columns) -> None:
         "Raucher": Boolean,
         "Aufnahme": Date,
     }
-    assert (schema.classes, schema.identifiers, schema.scaling) == (("ja", "nein"), ("Fall-Nr",), "range")
+    assert (schema.classes, schema.identifiers, schema.scaling) == (("nein", "ja"), ("Fall-Nr",), "range")
     by_name = {feature.name: feature for feature in schema.features}
     height, day = by_name["Größe"], by_name["Aufnahme"]
     assert isinstance(height, Numeric)
@@ -64,3 +64,18 @@ def test_one_column_has_one_role(mixed: Columns) -> None:
 )
 def test_ranges_are_rounded_outwards(low: float, high: float, expected: tuple[float, float]) -> None:
     assert outwards(low, high) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(
+    ("cells", "classes"),
+    [
+        (["ja", "nein"], ("nein", "ja")),
+        (["Yes", "no"], ("no", "Yes")),
+        (["2", "1", "3"], ("1", "2", "3")),
+        (["true", "1", "no"], ("1", "no", "true")),
+        (["m", "f"], ("f", "m")),
+    ],
+)
+def test_no_comes_before_yes_and_the_rest_by_name(cells: list[str], classes: tuple[str, ...]) -> None:
+    columns = Columns(source="t", unit="line", cells={"x": [str(k) for k in range(len(cells))], "y": cells})
+    assert propose(columns, label="y").classes == classes

@@ -74,3 +74,13 @@ def test_a_table_is_read_back_and_strange_words_are_shown_plainly(made: tuple[Ta
     fields = {"groups": ["all"], "lines": [{"column": "\x1b[31m", "says": "n", "values": {"all": "\x07"}}]}
     (line_,) = TableOne.from_json(fields | {"smallest_cell": 5}).shown()
     assert not any("\x1b" in cell or "\x07" in cell for cell in line_)
+
+
+def test_noised_the_number_of_records_is_that_of_the_column_with_the_fewest_cells() -> None:
+    """A histogram of 64 noised bins says it worst."""
+    columns = Columns(source="t", unit="line", cells={"x": ["1", "2", "4"], "b": ["no", "yes", "no"], "y": list("uvu")})
+    schema = with_ranges(propose(columns, label="y"), columns)
+    table = table_of(columns, schema)
+    totals = by_class(schema).counted(table.X, table.y)
+    totals[5] += 1000  # a bin of x, of class u
+    assert line(table_one(totals, schema, 1, noised=True), "records", "n") == (3, 2, 1)

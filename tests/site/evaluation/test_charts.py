@@ -1,11 +1,14 @@
 """The charts of a site's report: what is drawn of what there is."""
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 
 from secure_sapefl.report.charts.drawing import to_svg
 from secure_sapefl.site.evaluation.charts import charts_of
-from tests.site.evaluation.made_up import found
+from secure_sapefl.site.evaluation.findings import Findings
+from tests.site.evaluation.made_up import found, found_labels, found_numbers
 
 
 def test_two_classes_have_a_decision_curve_whose_words_are_its_numbers() -> None:
@@ -22,7 +25,17 @@ def test_of_three_classes_only_what_changes_over_rounds_is_drawn() -> None:
     assert [chart.name for chart in charts_of(found(classes=3))] == ["site-accuracy", "site-auc"]
 
 
+def test_labels_are_calibrated_together_and_numbers_drawn_against_what_was_measured() -> None:
+    assert [chart.name for chart in charts_of(found_labels())] == ["site-accuracy", "site-auc", "site-calibration"]
+    mae, r2, measured = charts_of(found_numbers())
+    assert (mae.name, r2.name, measured.name) == ("site-mae", "site-r2", "site-measured-0")
+    assert mae.caption.endswith("lower is better.")
+    assert measured.caption.endswith("Half of them are within 1.")
+    assert "<svg" in to_svg(measured, "x")
+
+
 @pytest.mark.parametrize("rows", [0, 2])
-def test_few_or_no_test_rows_are_drawn_without_failing(rows: int) -> None:
-    for chart in charts_of(found(rows=rows)):
+@pytest.mark.parametrize("made", [found, found_labels, found_numbers])
+def test_few_or_no_test_rows_are_drawn_without_failing(rows: int, made: Callable[..., Findings]) -> None:
+    for chart in charts_of(made(rows=rows)):
         assert "<svg" in to_svg(chart, "x")
