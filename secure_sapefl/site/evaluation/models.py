@@ -5,11 +5,12 @@ whatever else a task is judged by, the bootstrap over rows.
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from secure_sapefl.intervals import Interval, bootstrap_rows
 from secure_sapefl.metrics import Array, Floats, Metric, softmax
@@ -48,9 +49,12 @@ def _of_classes(found: Measures, outputs: Array, y: Array) -> dict[str, Interval
 
 
 def _of_rows(metrics: Sequence[Metric], outputs: Array, y: Array) -> dict[str, Interval]:
-    return {
-        one.name: bootstrap_rows(lambda rows, by=one: by.measure(outputs[rows], y[rows]), len(y)) for one in metrics
-    }
+    return {one.name: bootstrap_rows(_measured(one, outputs, y), len(y)) for one in metrics}
+
+
+def _measured(metric: Metric, outputs: Array, y: Array) -> Callable[[NDArray[np.int64]], float]:
+    """What the metric makes of some of the rows."""
+    return lambda rows: metric.measure(outputs[rows], y[rows])
 
 
 def _auc(outputs: Array, y: Array) -> Interval:
