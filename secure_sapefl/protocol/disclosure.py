@@ -187,7 +187,9 @@ def _server(study: Exposure, sealed: str, readable: str) -> View:
 
 def _counts(study: Exposure) -> Disclosure:
     """Before the first round, by the protocol of an update: whoever could read the one could read the other."""
-    stolen = "; with the server's help, one of them reads them by the cohort key they all hold" if study.encrypted else ""
+    stolen = (
+        "; with the server's help, one of them reads them by the cohort key they all hold" if study.encrypted else ""
+    )
     if study.jointly:
         stolen = "; a committee of them opens them, and without two thirds of that committee nobody reads anything else"
     return Disclosure(
