@@ -37,7 +37,7 @@ def test_schema_split_check_and_rehearsal(
     out = capsys.readouterr().out
     assert "divided by semicolons, UTF-8, 40 rows" in out
     schema = load_table_schema(Path("schema.toml"))
-    assert (schema.site, schema.names, schema.classes) == ("Klinik", ("Alter", "Geschlecht"), ("ja", "nein"))
+    assert (schema.site, schema.names, schema.classes) == ("Klinik", ("Alter", "Geschlecht"), ("nein", "ja"))
     assert run("data", "split", "klinik.csv", "--schema", "schema.toml", "--out", "sites", monkeypatch=monkeypatch) == 0
     assert run("site", "check-data", "schema.toml", "--data", "sites/Köln.csv", monkeypatch=monkeypatch) == 0
     assert "look at it: Column 'Geschlecht'" not in capsys.readouterr().out
