@@ -80,9 +80,9 @@ def adapted(group: SiteGroup, options: PerFedAvgOptions) -> Tensor:
 
 def full_gradient(group: SiteGroup, theta: Tensor) -> Tensor:
     """grad L_c over all of a site's training rows, gathered batch by batch."""
-    total = torch.zeros_like(theta)
+    total, rows = torch.zeros_like(theta), group.row_counts
     for active, batch in group.steps(Purpose.FINE_TUNING, epochs=1):
-        share = (batch.weight > 0).sum(1) / group.row_counts[:active]
+        share = (batch.weight > 0).sum(1) / rows[:active]
         total[:active] += share.unsqueeze(1) * group.trainer.gradient(theta[:active], batch, LocalLoss())
     return total
 

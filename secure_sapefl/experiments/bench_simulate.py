@@ -11,14 +11,16 @@ from typing import Any
 
 import numpy as np
 import torch
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from secure_sapefl.config import Config, ProtectionName
 from secure_sapefl.data import ClientData, Federation, Rows
 from secure_sapefl.engine.device import cpu_threads
 from secure_sapefl.engine.result import RoundRecord
 from secure_sapefl.engine.simulator import simulate
-from secure_sapefl.models.stacked import build_model
-from secure_sapefl.training.objective import LocalLoss
+from secure_sapefl.models.stacked import StackedModel, build_model
+from secure_sapefl.sape.objective import Anchors, CosineAnchored
+from secure_sapefl.training.objective import LocalLoss, Objective
 from secure_sapefl.training.plan import Shard, plan_batches
 from secure_sapefl.training.trainer import BatchedTrainer, SequentialTrainer, Trainer
 
@@ -53,6 +55,7 @@ class EngineRow:
     steps: int
     sequential_seconds: float
     batched_seconds: float
+    operations: dict[str, float]  # a step of a stack, plain or anchored, hands to a device
 
     @property
     def ratio(self) -> float:
@@ -81,6 +84,19 @@ class ScalingRow:
         return 1e6 * self.seconds_per_round / (self.sampled * self.peers)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EvaluationRow:
+    """Seconds a round where every round is evaluated, and where the last one is."""
+
+    method: str
+    every_seconds: float
+    last_seconds: float
+
+    @property
+    def ratio(self) -> float:
+        return self.every_seconds / self.last_seconds
+
+
 def engines(tell: Tell, repeats: int = 3) -> Iterator[EngineRow]:
     """One epoch of plain local training, batched against sequential, best of ``repeats`` taken in turns."""
     for setting in (SMALL, Setting(**{**asdict(PAPER), "clients": 10})):
@@ -96,6 +112,7 @@ def engines(tell: Tell, repeats: int = 3) -> Iterator[EngineRow]:
             steps=sum(-(-size // 16) for size in setting.sizes()),
             sequential_seconds=float(sequential),
             batched_seconds=float(batched),
+            operations=operations_a_step(model),
         )
 
 
@@ -112,6 +129,35 @@ def train_seconds(trainer: Trainer, setting: Setting, clock: Callable[[], float]
         start = clock()
         trainer.train(theta, Shard(x, y, starts, tuple(sizes)), plan, LocalLoss(), 0.05)
         return clock() - start
+
+
+class _Counted(TorchDispatchMode):
+    def __init__(self) -> None:
+        super().__init__()
+        self.operations = 0
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        self.operations += not func.is_view
+        return func(*args, **(kwargs or {}))
+
+
+def operations_a_step(model: StackedModel) -> dict[str, float]:
+    """Computations a step hands to a graphics card: each costs some microseconds, however small. They are counted on
+    torch's `meta` device, which has all of a card but its numbers; how many sites are in the stack does not matter."""
+    theta, sizes = torch.empty((2, model.parameters), device="meta"), (32, 32)
+    answers = [torch.empty((2, 32, model.classes), device="meta")] * 2
+    anchors = Anchors.stacked((theta, theta[0]), answers, [torch.empty(2, device="meta")] * 2)
+    objectives: dict[str, Objective] = {"plain": LocalLoss(), "anchored": CosineAnchored(anchors, 0.5, "flattened")}
+    x = torch.empty((64, model.layers[0].shapes()[0][1]), device="meta")
+    shard = Shard(x, torch.empty(64, dtype=torch.int64, device="meta"), (0, 32), sizes)
+
+    def counted(objective: Objective, epochs: int) -> int:
+        plan = plan_batches(sizes, [np.random.default_rng(site) for site in (0, 1)], epochs=epochs, batch_size=16)
+        with _Counted() as mode:
+            BatchedTrainer(model, stack_bytes=None).train(theta, shard, plan, objective, 0.05)
+        return mode.operations
+
+    return {name: (counted(one, 2) - counted(one, 1)) / 2 for name, one in objectives.items()}
 
 
 def phases(tell: Tell, setting: Setting = PAPER) -> Iterator[PhaseRow]:
@@ -138,6 +184,19 @@ def scaling(tell: Tell, peers: int = 10) -> Iterator[ScalingRow]:
         yield ScalingRow(clients=clients, sampled=sampled, peers=peers, seconds_per_round=seconds)
 
 
+def evaluation(tell: Tell, rounds: int = 5) -> Iterator[EvaluationRow]:
+    """What looking at every round costs: a site that is evaluated may have to make its model first."""
+    federation = _federation(Setting(**{**asdict(SMALL), "clients": 50}))
+    for method in ("fedavg", "fedavg-ft", "sapefl", "sapefl-plus"):
+        tell(f"{rounds} rounds of {method}, {len(federation.clients)} sites, {SMALL.name}: evaluated each, and once")
+        config = Config(method=method, rounds=rounds, protection="plaintext", peers_per_client=10)
+        every, last = (
+            sum(record.total_seconds for record in simulate(one, federation=federation).rounds) / rounds
+            for one in (config, config.model_copy(update={"evaluate_every": rounds}))
+        )
+        yield EvaluationRow(method=method, every_seconds=every, last_seconds=last)
+
+
 def _last_round(config: Config, federation: Federation) -> RoundRecord:
     return simulate(config, federation=federation).rounds[-1]
 
@@ -162,12 +221,15 @@ def _rows(rng: np.random.Generator, count: int, setting: Setting) -> Rows:
     return Rows(x, rng.integers(setting.classes, size=count))
 
 
-def to_json(engine: list[EngineRow], phase: list[PhaseRow], scale: list[ScalingRow]) -> dict[str, Any]:
+def to_json(
+    engine: list[EngineRow], phase: list[PhaseRow], scale: list[ScalingRow], looks: list[EvaluationRow]
+) -> dict[str, Any]:
     return {
         "engines": [{**asdict(row), "ratio": row.ratio} for row in engine],
         "phases": [{**asdict(row), "personal_over_local": row.personal_over_local} for row in phase],
         "ckks_share_of_round": ckks_share(phase),
         "scaling": [{**asdict(row), "microseconds_per_pair": row.microseconds_per_pair} for row in scale],
+        "evaluation": [{**asdict(row), "ratio": row.ratio} for row in looks],
     }
 
 

@@ -241,6 +241,6 @@ def _copied(module: nn.Module) -> nn.Module:
 
 @contextmanager
 def _seeded(rng: np.random.Generator) -> Iterator[None]:
-    with torch.random.fork_rng():
+    with torch.random.fork_rng(devices=[]):  # a module is built in main memory
         torch.manual_seed(int(rng.integers(2**63)))
         yield

@@ -104,11 +104,10 @@ class OpacusRecords:
 
     def __init__(self, model: ModuleModel) -> None:
         self._model = model
-        with unremarked():
-            self._module: Any = GradSampleModule(model.module(), loss_reduction="sum")
+        self._modules: dict[torch.device, Any] = {}
 
     def __call__(self, weights: Sequence[Tensor], x: Tensor, key: Tensor | None, slopes: Slopes) -> list[Tensor]:
-        module = self._module.to(x.device)
+        module = self._on(x.device)
         parameters = [module.get_parameter(f"_module.{name}") for name in self._model.names]
         with torch.no_grad():
             for parameter, weight in zip(parameters, weights, strict=True):
@@ -119,6 +118,13 @@ class OpacusRecords:
         found = [_taken(parameter, len(x)) for parameter in parameters]
         module.zero_grad(set_to_none=True)
         return found
+
+    def _on(self, device: torch.device) -> Any:
+        """Made where it is used: what Opacus ties to a parameter does not follow it from one device to another."""
+        if device not in self._modules:
+            with unremarked():
+                self._modules[device] = GradSampleModule(self._model.module().to(device), loss_reduction="sum")
+        return self._modules[device]
 
 
 def _taken(parameter: Any, records: int) -> Tensor:

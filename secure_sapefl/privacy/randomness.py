@@ -38,6 +38,10 @@ RandomnessFor = Callable[[Purpose], Sequence[Randomness]]
 """Of each site of a group, for a purpose."""
 
 
+def generator_on(device: torch.device) -> torch.Generator:
+    return torch.Generator(device)
+
+
 class KeyedRandomness:
     """Reproducible, not secret."""
 
@@ -58,7 +62,7 @@ class KeyedRandomness:
             out.copy_(torch.from_numpy(self._doubles.standard_normal(out.shape)))
             return
         if out.device not in self._torch:
-            self._torch[out.device] = torch.Generator(out.device).manual_seed(self._seed)
+            self._torch[out.device] = generator_on(out.device).manual_seed(self._seed)
         out.normal_(generator=self._torch[out.device])
 
     @property

@@ -38,12 +38,12 @@ def noisy_means(
     ``record_norm`` is the largest L2 norm of what one record brings, sqrt(J) where not given. Clamping to [0, 1]
     afterwards reads no record.
     """
-    noisy = torch.zeros_like(exact)
+    noisy, asked = torch.zeros_like(exact), asked.cpu()  # how much noise to draw is for the host to know: once, for all
     for g, (one, source, count) in enumerate(zip(paid, randomness, rows, strict=True)):
         event = one.spend()
-        entries = int(asked[g].sum())
-        noise = exact.new_empty(entries)
+        entries = torch.nonzero(asked[g]).squeeze(1).to(exact.device)
+        noise = exact.new_empty(len(entries))
         source.normal_(noise)
-        norm = sqrt(entries) if record_norm is None else record_norm
-        noisy[g, asked[g]] = exact[g, asked[g]] + event.noise_multiplier * norm / count * noise
+        norm = sqrt(len(entries)) if record_norm is None else record_norm
+        noisy[g, entries] = exact[g, entries] + event.noise_multiplier * norm / count * noise
     return noisy.clamp(0, 1)

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import cache
 from types import MappingProxyType
 from typing import Final
 
@@ -94,9 +95,12 @@ def with_weights(task: Task, weights: str | None, classes: int) -> Task:
 
 def weighted(task: Task, weights: Sequence[float]) -> Task:
     """A classification in which a record of class k counts ``weights[k]`` times."""
-    by_class = torch.tensor(weights)
+
+    @cache
+    def by_class(device: torch.device) -> Tensor:
+        return torch.tensor(weights, device=device)
 
     def loss(outputs: Tensor, y: Tensor) -> Tensor:
-        return cross_entropy(outputs, y) * by_class.to(outputs.device)[y]
+        return cross_entropy(outputs, y) * by_class(outputs.device)[y]
 
     return replace(task, record_loss=loss)

@@ -13,11 +13,26 @@ from secure_sapefl.protocol.messages import Invitation
 from secure_sapefl.site.keys import SharedKey
 from secure_sapefl.site.study_site import StudySite
 from secure_sapefl.site.trainer.training import OwnProcess
+from tests.accelerator import accelerator, counted
+
+__all__ = ["accelerator"]
 
 
 def study_site(deployed: Any, name: str) -> StudySite:
     training = OwnProcess(deployed.terms, deployed.rows[name])
     return StudySite(deployed.terms, training, keys(deployed), deployed.policy)
+
+
+def test_a_site_trains_on_the_device_it_is_started_with(world: Callable[..., Any], accelerator: str) -> None:
+    deployed, models = world(rounds=2), []
+    for device in (torch.device("cpu"), torch.device(accelerator)):
+        training = OwnProcess(deployed.terms, deployed.rows["north"], device=device)
+        site = StudySite(deployed.terms, training, keys(deployed), deployed.policy)
+        with counted() as traffic:
+            _, own, _ = site.take_part(site.first_state(), Invitation(site="north", round_index=0, peers=(), models=()))
+        assert (traffic.operations > 0) == (device.type == accelerator)
+        models.append(own["theta_personal"])
+    torch.testing.assert_close(*models, rtol=1e-3, atol=1e-4)
 
 
 def keys(deployed: Any) -> SharedKey:
