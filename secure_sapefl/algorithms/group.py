@@ -229,6 +229,19 @@ class SiteGroup:
             streams=lambda purpose: self.streams(purpose)[:count],
         )
 
+    def only(self, sites: list[int]) -> "SiteGroup":
+        """Some sites of the group, in its order, with what they have at hand when nothing leaves them."""
+        memory = None if self.memory is None else {purpose: one.only(sites) for purpose, one in self.memory.items()}
+        return replace(
+            self,
+            state={name: rows[sites] for name, rows in self.state.items()},
+            peers=self.peers.for_sites(sites),
+            shard=self.shard.only(sites),
+            streams=lambda purpose: [self.streams(purpose)[site] for site in sites],
+            memory=memory,
+            private=None,
+        )
+
     def losses(self, theta: Tensor, shift: Tensor | float = 0.0) -> Tensor:
         """L_c(theta_c), the task's loss over all of each site's rows, [G]; ``shift`` is added to the outputs."""
         present = self.present

@@ -1,6 +1,6 @@
 """SAPE-FL, the paper's form: dual anchors, peers weighed by similarity, scores that weigh the global step."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from functools import partial
 from typing import Literal
@@ -25,6 +25,9 @@ from secure_sapefl.sape.similarity import (
 )
 from secure_sapefl.streams import Purpose
 from secure_sapefl.training.objective import LocalLoss, Objective
+
+Answers = tuple[Tensor, Tensor, Tensor]
+"""Of some peers, on rows of sites: sites [J', n], peers [J', 1] and what they answer, [J', n, m, K]."""
 
 _CHUNK_VALUES = 1 << 24  # peers are evaluated in chunks that fill at most this many activations
 
@@ -93,19 +96,23 @@ def mean_over_all_rows(group: SiteGroup, compared: Callable[[SiteGroup, Tensor, 
 
 
 def _compared(group: SiteGroup, x: Tensor, present: Tensor, form: OutputForm) -> Tensor:
-    """Eq. 10 for the pairs (site, peer) that exist."""
+    return alike_on(group, x, present, form, compared_answers(group, x))
+
+
+def alike_on(group: SiteGroup, x: Tensor, present: Tensor, form: OutputForm, found: Iterable[Answers]) -> Tensor:
+    """Eq. 10 for the pairs (site, peer) that exist, from what peers answer on rows ``x``."""
     own_outputs = group.task.compared(group.trainer.model.outputs(group.state["theta_personal"], x))
     similarity = own_outputs.new_zeros(group.peers.received.shape)
-    for sites, peers, answers in compared_answers(group, x):
+    for sites, peers, answers in found:
         similarity[sites, peers] = output_similarity(
             own_outputs[sites], group.task.compared(answers), present[sites], form
         )
     return similarity
 
 
-def compared_answers(group: SiteGroup, x: Tensor) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
-    """f(theta_j, D_c) on ``x`` [G, m, ...] for the pairs (site c, peer j) that exist, in chunks of peers: sites
-    [J', n], peers [J', 1] and answers [J', n, m, K]. Each peer model reads the rows of all its sites in one product.
+def compared_answers(group: SiteGroup, x: Tensor) -> Iterator[Answers]:
+    """f(theta_j, D_c) on ``x`` [G, m, ...] for the pairs (site c, peer j) that exist, in chunks of peers. Each peer
+    model reads the rows of all its sites in one product.
 
     Peers are taken in order of how many sites received them, so that the padding inside a chunk stays small.
     """

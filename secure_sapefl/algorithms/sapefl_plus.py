@@ -21,7 +21,8 @@ round. Where a site starts shapes the model it gives to peers: its label shares 
 record by record and cut at ``LARGEST_ADVANTAGE``, are noised and paid for. What `personal_models` trains stays.
 """
 
-from functools import partial
+from collections.abc import Callable, Iterable
+from functools import cache, partial
 from typing import Final, Literal
 
 import torch
@@ -31,12 +32,19 @@ from torch import Tensor
 from secure_sapefl.algorithms.base import Algorithm, Contribution, Homomorphic, personal_state
 from secure_sapefl.algorithms.group import SiteGroup
 from secure_sapefl.algorithms.releases import PrivateQuery, PrivateTraining, PrivateUse, Releases
-from secure_sapefl.algorithms.sapefl import SapeOptions, compared_answers, mean_over_all_rows, similarities
+from secure_sapefl.algorithms.sapefl import (
+    Answers,
+    SapeOptions,
+    alike_on,
+    compared_answers,
+    mean_over_all_rows,
+    similarities,
+)
 from secure_sapefl.config import Settings
 from secure_sapefl.sape.anchors import PeerAnchors, peer_anchors
 from secure_sapefl.sape.centred import above_own_mean, centred_outputs, centred_weights
 from secure_sapefl.sape.objective import Anchors, CosineAnchored
-from secure_sapefl.sape.similarity import combined, similarity_scores
+from secure_sapefl.sape.similarity import combined, similarity_scores, weight_similarity
 from secure_sapefl.streams import Purpose
 from secure_sapefl.training.objective import LocalLoss, Objective
 
@@ -61,8 +69,7 @@ def site_round(group: SiteGroup, options: SapePlusOptions) -> Contribution:
         theta_local = group.train_local()
     with group.clock.phase("similarity"):
         received = group.peers.received.to(theta_local.device)
-        raw = _raw(group, options)
-        chosen = raw if options.similarity == "raw" else _centred(group, received, options)
+        raw, chosen = _similarities(group, received, options)
         weights = above_own_mean(chosen, received, options.sharpness)
         peer_anchor = peer_anchors(weights, received, group.peers.models, 0.0)
     with group.clock.phase("personal"):
@@ -86,36 +93,55 @@ def _score(group: SiteGroup, options: SapePlusOptions, similarity_score: Tensor)
     return similarity_score * group.row_counts if options.weigh_rows else similarity_score
 
 
-def _raw(group: SiteGroup, options: SapePlusOptions) -> Tensor:
-    """The paper's similarities, of weights alone where outputs are paid for once already."""
-    paid_elsewhere = group.private is not None and options.similarity == "centred"
-    influence = 0.0 if paid_elsewhere else options.influence
-    return similarities(group, SapeOptions(influence=influence, similarity_batch=options.similarity_batch))
+def _similarities(group: SiteGroup, received: Tensor, options: SapePlusOptions) -> tuple[Tensor, Tensor]:
+    """The paper's, which weigh the global step, and those that peers are chosen by."""
+    if options.similarity == "raw":
+        raw = similarities(group, _raw_options(options, options.influence))
+        return raw, raw
+    if group.private is not None:
+        private = partial(_private_outputs, group, group.private)
+        return similarities(group, _raw_options(options, 0.0)), _centred(group, received, options, private)
+    return _exact_similarities(group, received, options)
 
 
-def _centred(group: SiteGroup, received: Tensor, options: SapePlusOptions) -> Tensor:
+def _raw_options(options: SapePlusOptions, influence: float) -> SapeOptions:
+    return SapeOptions(influence=influence, similarity_batch=options.similarity_batch)
+
+
+def _exact_similarities(group: SiteGroup, received: Tensor, options: SapePlusOptions) -> tuple[Tensor, Tensor]:
+    """Both on the same rows, about which every peer is asked once."""
+
+    @cache
+    def asked() -> tuple[Tensor, Tensor, list[Answers]]:
+        x, present = group.sample_rows(options.similarity_batch, Purpose.SIMILARITY_ROWS)
+        return x, present, list(compared_answers(group, x))
+
+    def alike() -> Tensor:
+        x, present, found = asked()
+        return alike_on(group, x, present, "flattened", found)
+
+    own, models = group.state["theta_personal"], group.peers.models
+    raw = combined(options.influence, alike, lambda: weight_similarity(own, models))
+    return raw, _centred(group, received, options, lambda: _centred_by(group, *asked()))
+
+
+def _centred(group: SiteGroup, received: Tensor, options: SapePlusOptions, outputs: Callable[[], Tensor]) -> Tensor:
     own, models = group.state["theta_personal"], group.peers.models
     held = received.to(own.dtype)
-    return combined(
-        options.influence,
-        partial(_centred_outputs, group, options),
-        lambda: centred_weights(own, models, held, group.theta_global),
-    )
+    return combined(options.influence, outputs, lambda: centred_weights(own, models, held, group.theta_global))
 
 
-def _centred_outputs(group: SiteGroup, options: SapePlusOptions) -> Tensor:
-    """Of some rows; in a private study of all rows, and noised."""
-    if group.private is None:
-        return _centred_on(group, *group.sample_rows(options.similarity_batch, Purpose.SIMILARITY_ROWS))
-    exact = mean_over_all_rows(group, _centred_on)
-    return group.private.means(exact, group.peers.received, Purpose.SIMILARITY_ROWS)
+def _private_outputs(group: SiteGroup, private: PrivateUse) -> Tensor:
+    """Of all rows, and noised. The paper's similarities are of weights alone then: outputs are paid for once."""
+    exact = mean_over_all_rows(group, lambda some, x, present: _centred_by(some, x, present, compared_answers(some, x)))
+    return private.means(exact, group.peers.received, Purpose.SIMILARITY_ROWS)
 
 
-def _centred_on(group: SiteGroup, x: Tensor, present: Tensor) -> Tensor:
+def _centred_by(group: SiteGroup, x: Tensor, present: Tensor, found: Iterable[Answers]) -> Tensor:
     own, model = group.state["theta_personal"], group.trainer.model
     answers = own.new_zeros((len(group.peers.models), group.size, x.shape[1], model.classes))
-    for sites, peers, found in compared_answers(group, x):
-        answers[peers, sites] = found
+    for sites, peers, some in found:
+        answers[peers, sites] = some
     centred = group.task.centred
     return centred_outputs(
         centred(model.outputs(own, x)), centred(answers), group.peers.received.to(own.device), present
@@ -176,8 +202,11 @@ def _personal_step(group: SiteGroup, options: SapePlusOptions, start: Tensor, pe
 
 def personal_models(group: SiteGroup, options: SapePlusOptions) -> Tensor:
     """What each site uses: its model where it lives among peers, otherwise the newest global model made its own."""
-    renewed = from_common(group, options)
-    return torch.where(group.state["listens"].unsqueeze(1) > 0, group.state["theta_personal"], renewed)
+    models = group.state["theta_personal"].clone()
+    alone = [site for site, listens in enumerate(group.state["listens"].tolist()) if not listens]
+    if alone:
+        models[alone] = from_common(group.only(alone), options)
+    return models
 
 
 def from_common(group: SiteGroup, options: SapePlusOptions) -> Tensor:

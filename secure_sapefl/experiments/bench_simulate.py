@@ -133,7 +133,7 @@ def train_seconds(trainer: Trainer, setting: Setting, clock: Callable[[], float]
 
 class _Counted(TorchDispatchMode):
     def __init__(self) -> None:
-        super().__init__()
+        super().__init__()  # type: ignore[no-untyped-call]  # torch's
         self.operations = 0
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
@@ -153,7 +153,8 @@ def operations_a_step(model: StackedModel) -> dict[str, float]:
 
     def counted(objective: Objective, epochs: int) -> int:
         plan = plan_batches(sizes, [np.random.default_rng(site) for site in (0, 1)], epochs=epochs, batch_size=16)
-        with _Counted() as mode:
+        mode = _Counted()
+        with mode:
             BatchedTrainer(model, stack_bytes=None).train(theta, shard, plan, objective, 0.05)
         return mode.operations
 
@@ -186,7 +187,7 @@ def scaling(tell: Tell, peers: int = 10) -> Iterator[ScalingRow]:
 
 def evaluation(tell: Tell, rounds: int = 5) -> Iterator[EvaluationRow]:
     """What looking at every round costs: a site that is evaluated may have to make its model first."""
-    federation = _federation(Setting(**{**asdict(SMALL), "clients": 50}))
+    federation = random_federation(Setting(**{**asdict(SMALL), "clients": 50}))
     for method in ("fedavg", "fedavg-ft", "sapefl", "sapefl-plus"):
         tell(f"{rounds} rounds of {method}, {len(federation.clients)} sites, {SMALL.name}: evaluated each, and once")
         config = Config(method=method, rounds=rounds, protection="plaintext", peers_per_client=10)

@@ -30,6 +30,10 @@ class Moments:
     def narrow(self, sites: slice) -> "Moments":
         return Moments(self.first[sites], self.second[sites], self.steps[sites])
 
+    def only(self, sites: list[int]) -> "Moments":
+        """Of some sites, to be changed apart from these."""
+        return Moments(self.first[sites], self.second[sites], self.steps[sites])
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepRule:

@@ -47,6 +47,11 @@ class Shard:
         keys = None if self.keys is None else self.keys[sites]
         return replace(self, starts=self.starts[sites], sizes=self.sizes[sites], keys=keys)
 
+    def only(self, sites: Sequence[int]) -> "Shard":
+        keys = None if self.keys is None else self.keys[list(sites)]
+        starts, sizes = (tuple(values[g] for g in sites) for values in (self.starts, self.sizes))
+        return replace(self, starts=starts, sizes=sizes, keys=keys)
+
     def on(self, occasion: int) -> "Shard":
         """The same rows with keys of an occasion, such as an epoch: what is drawn on one is not drawn on another."""
         return self if self.keys is None else replace(self, keys=derived(self.keys, occasion))
