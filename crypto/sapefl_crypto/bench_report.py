@@ -1,7 +1,6 @@
 """What the benchmark found, and what it was meant to reach."""
 
 from dataclasses import asdict, dataclass
-from typing import Any
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,9 +44,6 @@ class Report:
     share_error: float
     scaling: tuple[Scaling, ...]
     targets: tuple[Target, ...]
-
-    def to_dict(self) -> dict[str, Any]:
-        return asdict(self)
 
 
 def ratios(ours: Costs, naive: Costs) -> dict[str, float]:

@@ -1,8 +1,8 @@
 """`secure-sapefl bench`: ratios against a naive version, measured in the same run."""
 
 import json
-from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated, cast
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -11,6 +11,7 @@ from secure_sapefl.cli.bench_shared import shared_noise
 from secure_sapefl.cli.bench_simulate import simulate
 from secure_sapefl.cli.options import Format
 from secure_sapefl.cli.sheets import print_table
+from secure_sapefl.config import KeyChoice
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -19,16 +20,9 @@ if TYPE_CHECKING:
     from sapefl_crypto.joint.bench.report import JointReport
 
 app = typer.Typer(help="Measure this system against a naive version of itself, in one run.", no_args_is_help=True)
-
-
 app.command("simulate")(simulate)
 app.command("dp")(dp)
 app.command("shared-noise")(shared_noise)
-
-
-class Keys(StrEnum):
-    SHARED = "shared"
-    JOINT = "joint"
 
 
 @app.callback()
@@ -41,8 +35,8 @@ def crypto(
     params: Annotated[int, typer.Option(min=1, help="Length of the vector, in parameters.")] = 1_228_038,
     clients: Annotated[int, typer.Option(min=1, help="Sites in the round.")] = 10,
     keys: Annotated[
-        Keys, typer.Option(help="One key for all sites, or joint keys that a committee opens.")
-    ] = Keys.SHARED,
+        KeyChoice, typer.Option(help="One key for all sites, or joint keys that a committee opens.")
+    ] = "shared",
     tree_frames: Annotated[
         int, typer.Option(min=1, help="Small frames through a tree of servers, with joint keys.")
     ] = 100_000,
@@ -54,25 +48,20 @@ def crypto(
 
     Example: `secure-sapefl bench crypto --params 100000 --clients 5 --format json`
     """
-    report = _measured(keys, params, clients, tree_frames)
-    if output == "json":
-        typer.echo(json.dumps(report.to_dict(), indent=2))
-    elif keys is Keys.JOINT:
-        _show_joint(cast("JointReport", report))
-    else:
-        _show_crypto(cast("Report", report))
-
-
-def _measured(keys: Keys, params: int, clients: int, tree_frames: int) -> "Report | JointReport":
     from sapefl_crypto import bench
+    from sapefl_crypto.bench_report import Report
     from sapefl_crypto.joint.bench import run as joint_bench
 
     def say(news: str) -> None:
         typer.echo(news, err=True)
 
-    if keys is Keys.JOINT:
-        return joint_bench.run(params, clients, tree_frames, say)
-    return bench.run(params, clients, say)
+    report = joint_bench.run(params, clients, tree_frames, say) if keys == "joint" else bench.run(params, clients, say)
+    if output == "json":
+        typer.echo(json.dumps(asdict(report), indent=2))
+    elif isinstance(report, Report):
+        _show_crypto(report)
+    else:
+        _show_joint(report)
 
 
 def _show_crypto(report: "Report") -> None:
@@ -85,7 +74,7 @@ def _show_crypto(report: "Report") -> None:
 
 
 def _show_costs(report: "Report") -> None:
-    ways = report.to_dict()
+    ways = asdict(report)
     rows = [
         (_words(name), f"{cost:.3g}", f"{ways['naive'][name]:.3g}", _times(report.ratios, name))
         for name, cost in ways["ours"].items()
@@ -102,7 +91,7 @@ def _show_targets(targets: tuple["Target", ...]) -> None:
 def _show_joint(report: "JointReport") -> None:
     leg, tree = report.leg, report.tree
     _show_three_ways(report)
-    measured = [(_words(name), _count_or_seconds(value)) for name, value in report.to_dict()["leg"].items()]
+    measured = [(_words(name), _count_or_seconds(value)) for name, value in asdict(leg).items()]
     print_table("", ("the committee's leg", ""), measured)
     _show_targets(report.targets)
     for line in (
@@ -117,7 +106,7 @@ def _show_joint(report: "JointReport") -> None:
 
 
 def _show_three_ways(report: "JointReport") -> None:
-    ways = report.to_dict()
+    ways = asdict(report)
     rows = [
         (
             _words(name),

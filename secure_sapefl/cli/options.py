@@ -2,6 +2,7 @@
 
 import tomllib
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import typer
@@ -13,6 +14,7 @@ Format = Annotated[
     typer.Option("--format", help="A table for people, or JSON and nothing else.", rich_help_panel="Running"),
 ]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress.", rich_help_panel="Running")]
+Home = Annotated[Path, typer.Option(help="The site's folder.", envvar="SAPEFL_SITE")]
 
 
 def given(**options: Any) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from rich.text import Text
 
 from secure_sapefl.cli import data_schema, site_predict, site_report, site_rotate, site_start, site_status, site_table
 from secure_sapefl.cli.keys import Overwrite
-from secure_sapefl.cli.options import Format
+from secure_sapefl.cli.options import Format, Home
 from secure_sapefl.cli.passphrases import PassphraseFile, known_passphrase
 from secure_sapefl.cli.sheets import print_table
 from secure_sapefl.cli.study import StudyPath
@@ -28,7 +28,6 @@ app = typer.Typer(
     help="A site's own side: its folder, its policy, its consent, its ledger, its model.", no_args_is_help=True
 )
 
-HomePath = Annotated[Path, typer.Option("--home", help="The site's folder.", envvar="SAPEFL_SITE")]
 Fingerprint = Annotated[str, typer.Option(help="The cohort key's fingerprint as the custodian read it out.")]
 
 
@@ -44,7 +43,7 @@ def init(
     policy: Annotated[
         Path | None, typer.Option(help="The owner's policy.toml; without it, a cautious one with comments is written.")
     ] = None,
-    home: HomePath = Path("site"),
+    home: Home = Path("site"),
     passphrase_file: PassphraseFile = None,
 ) -> None:
     """Make a site's folder: identity, cohort key, policy and empty ledgers, private to this user.
@@ -72,7 +71,7 @@ def init(
 def key_(
     sealed: Annotated[Path, typer.Argument(help="The sealed copy that came from the custodian.")],
     fingerprint: Fingerprint,
-    home: HomePath = Path("site"),
+    home: Home = Path("site"),
     passphrase_file: PassphraseFile = None,
     overwrite: Overwrite = False,
 ) -> None:
@@ -91,7 +90,7 @@ def key_(
 
 
 @app.command()
-def review(study: StudyPath, home: HomePath = Path("site"), output: Format = "table") -> None:
+def review(study: StudyPath, home: Home = Path("site"), output: Format = "table") -> None:
     """Hold a study against this site's policy: what will leave, who can read it, what it may cost in epsilon.
 
     Code that the study carries is printed below, with what it imports and reaches for above.
@@ -118,7 +117,7 @@ def review(study: StudyPath, home: HomePath = Path("site"), output: Format = "ta
 
 
 @app.command()
-def approve(study: StudyPath, home: HomePath = Path("site"), passphrase_file: PassphraseFile = None) -> None:
+def approve(study: StudyPath, home: Home = Path("site"), passphrase_file: PassphraseFile = None) -> None:
     """Consent to exactly this study: signed with the site's key, bound to the study's digest, written to the ledger.
 
     Refused, with exit code 3, where `site review` finds a conflict.
@@ -138,7 +137,7 @@ def approve(study: StudyPath, home: HomePath = Path("site"), passphrase_file: Pa
 
 
 @app.command()
-def withdraw(study: StudyPath, home: HomePath = Path("site"), passphrase_file: PassphraseFile = None) -> None:
+def withdraw(study: StudyPath, home: Home = Path("site"), passphrase_file: PassphraseFile = None) -> None:
     """Take consent back: this site starts nothing of the study again. What others have received they keep.
 
     Examples:
@@ -157,7 +156,7 @@ def withdraw(study: StudyPath, home: HomePath = Path("site"), passphrase_file: P
 
 @app.command()
 def ledger(
-    home: HomePath = Path("site"),
+    home: Home = Path("site"),
     verify: Annotated[bool, typer.Option("--verify", help="Only say whether every line is as it was written.")] = False,
     export: Annotated[
         Literal["json", "html"] | None, typer.Option(help="Everything, for an auditor, on standard output.")

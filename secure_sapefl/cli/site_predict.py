@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from secure_sapefl.cli.options import Home
 from secure_sapefl.errors import BadInput
 
 if TYPE_CHECKING:
@@ -16,7 +17,6 @@ if TYPE_CHECKING:
     from secure_sapefl.site.evaluation.decision import Asked
     from secure_sapefl.site.predict import Predictions
 
-Home = Annotated[Path, typer.Option(help="The site's folder.", envvar="SAPEFL_SITE")]
 _CURVE = ("threshold", "net benefit of the model", "of treating everybody", "of treating nobody")
 
 
@@ -33,7 +33,7 @@ def predict(
         float | None, typer.Option(help="Decide by a threshold that finds this share of positives, 0.9 for 90 %.")
     ] = None,
     specificity: Annotated[
-        float | None, typer.Option(help="Decide by a threshold that leaves this share of negatives in peace.")
+        float | None, typer.Option(help="Decide by a threshold that calls this share of negatives negative.")
     ] = None,
     positive: Annotated[
         str | None, typer.Option(help="The class that is looked for.", show_default="the second of two")

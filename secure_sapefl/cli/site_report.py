@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from secure_sapefl.cli.options import Home
+
 if TYPE_CHECKING:
     from secure_sapefl.site.evaluation.alone import Tell
-
-Home = Annotated[Path, typer.Option(help="The site's folder.", envvar="SAPEFL_SITE")]
 
 
 def report(

@@ -5,9 +5,8 @@ from typing import Annotated
 
 import typer
 
+from secure_sapefl.cli.options import Home
 from secure_sapefl.cli.passphrases import PassphraseFile, known_passphrase
-
-Home = Annotated[Path, typer.Option(help="The site's folder.", envvar="SAPEFL_SITE")]
 
 
 def rotate(

@@ -6,12 +6,11 @@ from typing import Annotated
 import typer
 
 from secure_sapefl.cli.interruption import same_command
+from secure_sapefl.cli.options import Home
 from secure_sapefl.cli.passphrases import PassphraseFile, known_passphrase
 from secure_sapefl.cli.transport import JsonLogs, MetricsPort, WithoutTls, host_and_port
 from secure_sapefl.config import Config
 from secure_sapefl.errors import BadInput
-
-Home = Annotated[Path, typer.Option(help="The site's folder.", envvar="SAPEFL_SITE")]
 
 
 def start(

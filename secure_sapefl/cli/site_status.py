@@ -2,16 +2,14 @@
 
 import json
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import typer
 
-from secure_sapefl.cli.options import Format
+from secure_sapefl.cli.options import Format, Home
 from secure_sapefl.cli.sheets import print_table
 from secure_sapefl.cli.transport import warn_of_certificate
 from secure_sapefl.plain_text import printable
-
-Home = Annotated[Path, typer.Option(help="The site's folder.", envvar="SAPEFL_SITE")]
 
 
 def status(

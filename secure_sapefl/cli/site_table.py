@@ -6,11 +6,10 @@ from typing import Annotated, Literal
 
 import typer
 
+from secure_sapefl.cli.options import Home
 from secure_sapefl.cli.sheets import print_wide_table
 from secure_sapefl.cli.study import StudyPath
 from secure_sapefl.errors import BadInput
-
-Home = Annotated[Path, typer.Option(help="The site's folder.", envvar="SAPEFL_SITE")]
 
 
 def table(

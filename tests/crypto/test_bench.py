@@ -1,4 +1,5 @@
 import json
+from dataclasses import asdict
 
 import numpy as np
 import pytest
@@ -37,7 +38,7 @@ def test_weights_of_128_clients_keep_their_shares_to_two_thousandths() -> None:
 
 def test_a_small_run_reports_everything_and_says_what_it_does() -> None:
     said: list[str] = []
-    report = run(5000, 3, said.append).to_dict()
+    report = asdict(run(5000, 3, said.append))
     assert json.loads(json.dumps(report))["parameters"] == 5000
     assert len(said) == 3
     assert report["ours"]["upload_bytes_per_parameter"] < report["naive"]["upload_bytes_per_parameter"] / 5

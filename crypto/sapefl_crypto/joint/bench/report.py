@@ -1,7 +1,6 @@
 """What the benchmark of joint keys found, and what it was meant to reach."""
 
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 from sapefl_crypto.bench_report import Costs, Target, at_least, at_most, ratios
 
@@ -55,9 +54,6 @@ class JointReport:
     peak_memory_mb: dict[str, float]
     tree: Tree
     targets: tuple[Target, ...]
-
-    def to_dict(self) -> dict[str, Any]:
-        return asdict(self)
 
 
 def joint_targets(
