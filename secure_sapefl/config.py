@@ -222,7 +222,7 @@ class Config(Plan):
     label: str | None = setting("Data", None, "The column of a table to predict; several: A,B.")
     group: str | None = setting("Data", None, "The column of a table that names a row's site.")
     accept: str = setting("Data", "", "Findings of `data check` to wave through, by name: identifier:case,label:score.")
-    rows: int | None = setting("Data", None, "Use a random part of the data, for quick runs.", ge=1)
+    rows: int | None = setting("Data", None, "Use at most N random rows of the data, for quick runs.", ge=1)
     data_options: Options = setting("Data", {}, "KEY=VALUE for the dataset, e.g. flip_y=0.")
     clients: int | None = setting("Federation", None, "Sites, C; by default all natural groups, else 20.", ge=1)
     late_clients: int = setting("Federation", 0, "Of these, the last N join after training, by one round.", ge=0)
@@ -233,12 +233,12 @@ class Config(Plan):
     clusters: int = setting("Federation", 4, "Groups of sites that disagree on labels, if clustered.", ge=1)
     init: Path | None = setting("Training", None, "Weights to start from: a state_dict, .pt or .safetensors.")
     optimizer: LocalOptimizer = setting("Training", "sgd", "What takes a site's steps; begun anew each round.")
-    momentum: float = setting("Training", 0.0, "Of SGD.", ge=0, lt=1)
+    momentum: float = setting("Training", 0.0, "Momentum of SGD at a site.", ge=0, lt=1)
     weight_decay: float = setting("Training", 0.0, "Pull of all weights towards 0.", ge=0)
     max_grad_norm: float | None = setting("Training", None, "Longest gradient of a step; a longer one is cut.", gt=0)
     keep_optimizer: bool = setting("Training", False, "Sites remember momentum and Adam's moments from round to round.")
     schedule: ScheduleName = setting("Training", "constant", "How the learning rate goes from round to round.")
-    warmup_rounds: int = setting("Training", 0, "Rounds in which the learning rate rises to what it is.", ge=0)
+    warmup_rounds: int = setting("Training", 0, "Rounds in which the learning rate rises to its full height.", ge=0)
     early_stopping: int | None = setting(
         "Training",
         None,

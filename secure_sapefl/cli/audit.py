@@ -28,7 +28,7 @@ def audit(
         int, typer.Option(min=2, help="Reference runs for membership inference; even.")
     ] = _REFERENCES,
     canaries: Annotated[int, typer.Option(min=10, help="Made-up records for the bound on epsilon.")] = _CANARIES,
-    seed: Annotated[int, typer.Option(min=0, help="Fixes every draw of the audit.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of all random draws of the audit.")] = 0,
     output: Format = "table",
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")] = False,
 ) -> None:

@@ -22,7 +22,7 @@ def check_method(
 ) -> None:
     """Run the checks that our own methods pass on a method of yours, and say what fails and what is missing.
 
-    A method without a private form is missing something and still one: studies without a budget can use it.
+    A method may lack a private form: studies without a privacy budget can use it all the same.
 
     Example: `secure-sapefl check-method mine.py`
     """

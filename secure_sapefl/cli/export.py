@@ -17,13 +17,17 @@ def export(
     source: Annotated[
         Path, typer.Argument(metavar="RUN", help="Folder of a finished run, or a site's folder.", show_default=False)
     ],
-    site: Annotated[str | None, typer.Option(help="Of a run: whose model.", metavar="NAME", show_default=False)] = None,
+    site: Annotated[
+        str | None, typer.Option(help="Of a run: the site whose model it is.", metavar="NAME", show_default=False)
+    ] = None,
     out: Annotated[
         Path, typer.Option(help=".safetensors: its state dict. .pt2: a program that needs no source code.")
     ] = Path("model.safetensors"),
     study: Annotated[
         Path | None,
-        typer.Option(help="At a site: whose model.", metavar="STUDY.toml", show_default="the only one there"),
+        typer.Option(
+            help="At a site: the study whose model it is.", metavar="STUDY.toml", show_default="the only one there"
+        ),
     ] = None,
     output: Format = "table",
 ) -> None:

@@ -21,7 +21,9 @@ def release(
     out: Annotated[Path, typer.Option(help="The model to write; nothing is replaced.")] = Path("model.npz"),
     study: Annotated[
         Path | None,
-        typer.Option(help="At a site: whose model.", metavar="STUDY.toml", show_default="the only one there"),
+        typer.Option(
+            help="At a site: the study whose model it is.", metavar="STUDY.toml", show_default="the only one there"
+        ),
     ] = None,
     passphrase_file: PassphraseFile = None,
     output: Format = "table",

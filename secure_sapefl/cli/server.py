@@ -64,7 +64,7 @@ def start(
     ] = None,
     at_once: Annotated[
         int | None,
-        typer.Option(help="Ask so many sites at a time: spares a small machine.", min=1, show_default="all"),
+        typer.Option(help="How many sites to ask at a time; few spare a small machine.", min=1, show_default="all"),
     ] = None,
     passphrase_file: PassphraseFile = None,
     metrics_port: MetricsPort = None,
@@ -73,7 +73,7 @@ def start(
 ) -> None:
     """Serve a study until every site has every round. Started again after a crash, it goes on where it was.
 
-    Sites reach Flower through a gate that passes their nodes' calls and nothing else, whatever is listened on.
+    Sites reach Flower through a gate, which passes the calls of their nodes and nothing else.
 
     Examples:
 
@@ -120,7 +120,7 @@ def status(
     state: State = Path("server"),
     output: Format = "table",
 ) -> None:
-    """Rounds, who is in, and bytes. There is no model to show: the server has none.
+    """Show how far a study is: its rounds, which sites are online, and bytes. The server has no model to show.
 
     Examples:
 

@@ -23,7 +23,7 @@ def statistics(
     epsilon: Annotated[float | None, typer.Option(help="Privacy budget ε of each site; with --delta.")] = None,
     delta: Annotated[float | None, typer.Option(help="δ, e.g. 1e-5.")] = None,
     ledgers: Annotated[Path | None, typer.Option(help="Folder of the sites' ledgers; what they spent counts.")] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Of the simulated noise.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the simulated noise.")] = 0,
     out: Annotated[Path | None, typer.Option(help="Folder for table-1.csv and table-1.json.")] = None,
     output: Format = "table",
 ) -> None:

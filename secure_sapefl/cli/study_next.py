@@ -14,7 +14,7 @@ StudyPath = Annotated[Path, typer.Argument(help="The study it follows.", metavar
 
 def next_study(
     study: StudyPath,
-    name: Annotated[str, typer.Option(help="Its name; the new cohort key must bear it too.")],
+    name: Annotated[str, typer.Option(help="The new study's name, which is also its cohort key's.")],
     coordinator: Annotated[Path, typer.Option(help="The coordinator's private key file, old or new, which signs.")],
     replace: Annotated[
         list[str] | None, typer.Option(help="NAME=FILE.pub: the new key of that place; repeat.", show_default=False)

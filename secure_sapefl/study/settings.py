@@ -52,7 +52,7 @@ class StudySettings(Plan):
         "Federation", "training", "training, or statistics: a Table 1 over all sites and nothing else."
     )
     smallest_cell: int = setting("Data", 5, "Counts below this are left out of a Table 1.", ge=1)
-    name: StudyName = setting("Federation", ..., "The study's name; the cohort key must bear it too.")
+    name: StudyName = setting("Federation", ..., "The study's name, which is also its cohort key's.")
     purpose: str = setting("Federation", "", "What it is for, in one line for data officers.", max_length=2000)
     participation: float = setting("Federation", 1.0, "Share of the sites in a round, r.", gt=0, le=1)
     largest_site: int = setting("Data", ..., "Most training records any site has; public.", ge=1, le=10**9)
