@@ -1,14 +1,14 @@
 """`secure-sapefl budget`: accuracy and AUC against the privacy budget."""
 
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, Literal
 
 import typer
 
 from secure_sapefl.cli import experiment_options as shared
 from secure_sapefl.cli.options import Format, Quiet
 from secure_sapefl.cli.setting_options import takes
-from secure_sapefl.config import Config
+from secure_sapefl.config import Config, PrivacyUnit
 
 _ASKED_FOR_HERE: Final = ("dp_epsilon", "dp_delta", "dp_noise", "dp_unit")
 
@@ -21,11 +21,12 @@ def budget(
     methods: Annotated[
         str, typer.Option(help="Names by commas; with options: sapefl:refine_epochs=5.")
     ] = "sapefl,ditto,fedavg",
-    shared_steps: Annotated[
-        int | None, typer.Option(help="Beside each method's own noise, shared noise in so many steps.", min=1)
-    ] = None,
+    dp_noise: Annotated[
+        Literal["local", "shared", "both"], typer.Option(help="Each site's own, or shared by all, or side by side.")
+    ] = "local",
+    shared_steps: Annotated[int, typer.Option(help="Steps of the common model under shared noise.", min=1)] = 100,
     dp_unit: Annotated[
-        str, typer.Option(help="Whom ε protects: record, or with shared noise alone person or site.")
+        PrivacyUnit, typer.Option(help="Whom ε protects; a person or a whole site with shared noise alone.")
     ] = "record",
     tune: Annotated[
         bool, typer.Option("--tune", help="First choose learning rates on training rows held back, alike for all.")
@@ -47,28 +48,23 @@ def budget(
 
     `secure-sapefl budget --dataset heart --participation 1 --epsilons 1,4,inf --methods sapefl,local --seeds 5`
 
-    `secure-sapefl budget --dataset har --participation 1 --methods ditto,local --shared-steps 100 --tune`
+    `secure-sapefl budget --dataset har --participation 1 --methods ditto,local --dp-noise both --tune`
 
     `secure-sapefl budget --dataset patients.csv --label outcome --group hospital --epsilons 1,4,inf`
     """
     from secure_sapefl.cli.progress import download_progress
     from secure_sapefl.experiments.budget.chart import chart
     from secure_sapefl.experiments.budget.curves import budget_curves, document
-    from secure_sapefl.experiments.budget.request import (
-        OFF,
-        Request,
-        parse_epsilons,
-        parse_unit,
-        with_shared_noise,
-    )
+    from secure_sapefl.experiments.budget.request import OFF, Noise, Request, parse_epsilons
     from secure_sapefl.experiments.budget.tuning import tuned
     from secure_sapefl.experiments.setting import Task, check
 
     setting = shared.setting_of(settings, seeds)
+    noise = Noise(kinds=dp_noise, steps=shared_steps, unit=dp_unit)
     request = Request(
         setting=setting,
         task=Task(dataset=setting.base.dataset),
-        contenders=with_shared_noise(shared.contenders(methods), shared_steps, parse_unit(dp_unit)),
+        contenders=noise.applied(shared.contenders(methods)),
         epsilons=parse_epsilons(epsilons),
         delta=delta,
     )

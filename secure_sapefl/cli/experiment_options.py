@@ -99,8 +99,10 @@ def cell_progress(quiet: bool) -> Iterator[Callable[["Step"], None]]:
 
 
 def _news(step: "Step") -> str:
+    from secure_sapefl.experiments.statistics import mean_of_defined
+
     config, result = step.cell.config, step.result
-    main = result.shown[0].form(sum(result.main) / len(result.main))
+    main = result.shown[0].form(mean_of_defined(result.main))
     how = "found finished" if step.found else _duration(result.seconds)
     options = "".join(f":{key}={value}" for key, value in config.options.items())
     budget = "" if config.dp_epsilon is None else f", ε {config.dp_epsilon:g}"

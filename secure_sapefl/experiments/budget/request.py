@@ -3,7 +3,7 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Final, cast, get_args
+from typing import Final, Literal
 
 from secure_sapefl.algorithms.base import Homomorphic
 from secure_sapefl.algorithms.own import algorithm
@@ -14,6 +14,7 @@ from secure_sapefl.errors import BadInput
 from secure_sapefl.experiments.cells import Cell, JudgedOn
 from secure_sapefl.experiments.setting import Contender, Setting, Task
 
+NoiseKinds = Literal["local", "shared", "both"]
 OFF: Final = math.inf
 """ε of a run without differential privacy."""
 
@@ -87,26 +88,30 @@ def releases_nothing(contender: Contender) -> bool:
     return algorithm(contender.method).homomorphic is Homomorphic.SILENT
 
 
-def with_shared_noise(
-    contenders: Sequence[Contender], steps: int | None, unit: PrivacyUnit = "record"
-) -> tuple[Contender, ...]:
-    """Beside each method that can share its noise the same with shared noise; all as they are without ``steps``.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Noise:
+    """The kinds of noise that methods are run with, and whom it hides."""
 
-    A site's own noise hides its records one by one. With another unit, methods have shared noise or are left out.
-    """
-    if steps is None and unit != "record":
-        raise BadInput(f"--dp-unit {unit} needs shared noise: say in how many steps, for instance --shared-steps 100.")
-    if steps is None:
-        return tuple(contenders)
-    able = [one for one in contenders if not isinstance(algorithm(one.method).from_common, NotShared)]
-    shared = (replace(one, shared_steps=steps, unit=unit) for one in able if not releases_nothing(one))
-    return (*(one for one in contenders if unit == "record" or releases_nothing(one)), *shared)
+    kinds: NoiseKinds = "local"
+    steps: int = 100  # under shared noise
+    unit: PrivacyUnit = "record"
 
+    def __post_init__(self) -> None:
+        if self.unit != "record" and self.kinds != "shared":
+            raise BadInput(
+                f"--dp-unit {self.unit} needs --dp-noise shared: a site's own noise hides its records one by one."
+            )
 
-def parse_unit(text: str) -> PrivacyUnit:
-    if text not in get_args(PrivacyUnit):
-        raise BadInput(f"--dp-unit {text!r}: expected {', '.join(get_args(PrivacyUnit))}.")
-    return cast(PrivacyUnit, text)
+    def applied(self, contenders: Sequence[Contender]) -> tuple[Contender, ...]:
+        """Each method with its own noise, and behind them those that can share it with shared noise; who releases
+        nothing as it is, once."""
+        own = [one for one in contenders if self.kinds != "shared" or releases_nothing(one)]
+        able = [one for one in contenders if self.kinds != "local" and not releases_nothing(one)]
+        shared = [one for one in able if not isinstance(algorithm(one.method).from_common, NotShared)]
+        found = (*own, *(replace(one, shared_steps=self.steps, unit=self.unit) for one in shared))
+        if not found:
+            raise BadInput("None of the methods can share its noise. `secure-sapefl budget` with fedavg or ditto can.")
+        return found
 
 
 def name_of(epsilon: float) -> str:

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from secure_sapefl.experiments.budget.curves import Curves, budget_curves, document
-from secure_sapefl.experiments.budget.request import OFF, Request, with_shared_noise
+from secure_sapefl.experiments.budget.request import OFF, Noise, Request
 from secure_sapefl.experiments.cells import Cell
 from secure_sapefl.experiments.runner import Runner
 
@@ -40,7 +40,7 @@ def test_curves_of_both_kinds_of_noise_side_by_side(request_for: Callable[..., R
     request = replace(
         asked,
         setting=replace(asked.setting, base=base, seeds=1),
-        contenders=with_shared_noise(asked.contenders, 3),
+        contenders=Noise(kinds="both", steps=3).applied(asked.contenders),
     )
     request.check()
     made = document(budget_curves(request, runner))

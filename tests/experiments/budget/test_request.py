@@ -12,10 +12,9 @@ from secure_sapefl.experiments.budget import request as budget_request
 from secure_sapefl.experiments.budget.request import (
     OFF,
     Choice,
+    Noise,
     Request,
     parse_epsilons,
-    parse_unit,
-    with_shared_noise,
 )
 
 
@@ -68,16 +67,20 @@ def test_a_method_without_a_private_form_runs_without_privacy_alone(request_for:
 def test_shared_noise_stands_beside_each_method_that_can_share_and_beside_no_other(
     request_for: Callable[..., Request],
 ) -> None:
-    contenders = with_shared_noise(request_for("fedavg", "lcfed", "local").contenders, 7)
-    assert [one.label for one in contenders] == ["fedavg", "lcfed", "local", "fedavg, shared noise"]
-    assert with_shared_noise(contenders, None) == contenders
+    asked = request_for("fedavg", "lcfed", "local").contenders
+    both, alone = (Noise(kinds=kinds, steps=7).applied(asked) for kinds in ("both", "shared"))
+    assert [one.label for one in both] == ["fedavg", "lcfed", "local", "fedavg, shared noise"]
+    assert [one.label for one in alone] == ["local", "fedavg, shared noise"]
+    assert Noise().applied(asked) == asked
+    with pytest.raises(BadInput, match="None of the methods can share"):
+        Noise(kinds="shared").applied(request_for("lcfed").contenders)
 
 
 def test_shared_noise_is_one_step_a_round_and_without_a_budget_the_method_as_it_is(
     request_for: Callable[..., Request],
 ) -> None:
     request = request_for("fedavg")
-    plain, shared = with_shared_noise(request.contenders, 7)
+    plain, shared = Noise(kinds="both", steps=7).applied(request.contenders)
     private = request.cell(shared, 2.0, 0).config
     assert (private.dp_noise, private.rounds, private.evaluate_every) == ("shared", 7, 7)
     assert request.cell(shared, OFF, 0).digest == request.cell(plain, OFF, 0).digest
@@ -93,19 +96,13 @@ def test_who_releases_nothing_runs_once_for_all_budgets(request_for: Callable[..
 
 def test_persons_and_sites_are_hidden_by_shared_noise_alone(request_for: Callable[..., Request]) -> None:
     contenders = request_for("fedavg", "lcfed", "local").contenders
-    hidden = with_shared_noise(contenders, 7, "site")
+    hidden = Noise(kinds="shared", steps=7, unit="site").applied(contenders)
     assert [one.label for one in hidden] == ["local", "fedavg, shared noise"]
     request = replace(request_for("fedavg"), contenders=hidden)
     assert request.unit == "site"
     assert request.cell(hidden[1], 2.0, 0).config.dp_unit == "site"
-    with pytest.raises(BadInput, match="--dp-unit site needs shared noise"):
-        with_shared_noise(contenders, None, "site")
-
-
-def test_a_unit_that_is_none_is_a_sentence() -> None:
-    assert parse_unit("person") == "person"
-    with pytest.raises(BadInput, match="--dp-unit 'hospital': expected record, person, site"):
-        parse_unit("hospital")
+    with pytest.raises(BadInput, match="--dp-unit site needs --dp-noise shared"):
+        Noise(kinds="both", unit="site")
 
 
 def test_chosen_rates_are_used_where_they_were_chosen(request_for: Callable[..., Request]) -> None:

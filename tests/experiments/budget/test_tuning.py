@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from secure_sapefl.experiments.budget.request import OFF, Choice, Request, with_shared_noise
+from secure_sapefl.experiments.budget.request import OFF, Choice, Noise, Request
 from secure_sapefl.experiments.budget.tuning import RATES, tuned, tuning_sheet
 from secure_sapefl.experiments.cells import Cell
 from secure_sapefl.experiments.runner import Runner
@@ -34,7 +34,7 @@ def test_a_budget_alone_is_tuned_alone(request_for: Callable[..., Request], runn
 @pytest.fixture
 def chosen(request_for: Callable[..., Request]) -> Request:
     request = request_for("fedavg", "local")
-    contenders = with_shared_noise(request.contenders, 40)
+    contenders = Noise(kinds="both", steps=40).applied(request.contenders)
     base = request.setting.base.model_copy(update={"batch_size": 2})
     choices = {
         (one.label, private): Choice(lr=0.05, validation=0.75) for one in contenders for private in (True, False)
