@@ -41,6 +41,7 @@ class Coordinator:
     ) -> None:
         self._file, self._identity, self._state, self._clock = terms.file, identity, state, clock
         self._nodes: dict[int, Node] = {}
+        self._reachable: float | None = None  # since when
         self.sites = {site: SiteProgress() for site in terms.file.sites}
         self.rounds = rounds_of(terms, state, self.sites, clock)
         self.results = Results(state.folder / "results.json", terms)
@@ -53,11 +54,12 @@ class Coordinator:
 
     @property
     def finished(self) -> bool:
-        """Every site has every outcome; or those that came within a deadline after the last round have."""
-        if self.rounds.ended is None:
+        """Every site has every outcome; or those have that came within a deadline after the last round. A server that
+        is started for latecomers counts from when they can reach it."""
+        if self.rounds.ended is None or self._reachable is None:
             return False
         deadlines = 1 if self._file.metrics == "none" else 2  # results come first
-        late = self._clock() > self.rounds.ended + deadlines * self._file.round_deadline
+        late = self._clock() > max(self.rounds.ended, self._reachable) + deadlines * self._file.round_deadline
         return late or all(progress.released for progress in self.sites.values())
 
     def has_released(self, node: int) -> bool:
@@ -70,6 +72,8 @@ class Coordinator:
     def forget_nodes(self) -> None:
         """The transport begins anew: nothing is on its way, and every node has to say again whose it is."""
         self._nodes.clear()
+        if self._reachable is None:
+            self._reachable = self._clock()
 
     def next_message(self, node: int) -> Parts | None:
         """What to send to a node now; None where there is nothing to say, or it has not answered yet."""

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from secure_sapefl.coordinator.coordinator import Coordinator
 from secure_sapefl.coordinator.state import read_status
 from secure_sapefl.transport.wire import ToServer, read_to_site, write_to_server
 
@@ -130,6 +131,21 @@ def test_the_study_ends_for_the_server_although_a_site_never_comes_back(world: W
     assert deployed.server.finished
     assert deployed.server.sites["west"].absorbed == 0
     assert deployed.agents["north"].over
+
+
+def test_a_server_started_for_latecomers_counts_from_when_they_can_reach_it(world: World) -> None:
+    """Flower's programs may take longer to start than a round may take."""
+    deployed = world(rounds=1)
+    deployed.start_all()
+    deployed.run("west")
+    again = Coordinator(deployed.terms, deployed.coordinator_identity, deployed.state, deployed.clock)
+    again.advance()
+    deployed.clock.now += 10 * deployed.file.round_deadline
+    assert not again.finished
+    again.forget_nodes()  # the relay begins
+    assert not again.finished
+    deployed.clock.now += 1.1 * deployed.file.round_deadline
+    assert again.finished
 
 
 def test_status_shows_who_is_in_and_nothing_that_depends_on_records(world: World) -> None:
