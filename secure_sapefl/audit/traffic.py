@@ -4,7 +4,6 @@ Sizes are those of the run's own frames. Arrival times of a simulation say nothi
 so two rounds are run with every site alone, and the processor time each takes stands for how long an observer waits.
 """
 
-from dataclasses import dataclass
 from typing import Any
 
 from secure_sapefl.audit.recording import RecordedRun, RoundMessages
@@ -35,24 +34,19 @@ class Sizes:
         return {"update": sorted(self.update), "theta_personal": sorted(self.theta_personal)}
 
 
-@dataclass(frozen=True, slots=True)
 class Times:
     """Seconds a site takes for its half of a round, by site and round."""
 
-    by_site: dict[SiteId, dict[int, float]]
-
-
-def time_sites(config: Config, federation: Federation) -> Times:
-    alone = in_the_open(config).model_copy(update={"rounds": 2, "participation": 1.0, "group_size": 1})
-    clock = _Clock()
-    RecordedRun(alone, federation).run(clock)
-    return Times(clock.by_site)
-
-
-class _Clock:
     def __init__(self) -> None:
         self.by_site: dict[SiteId, dict[int, float]] = {}
 
     def hear(self, messages: RoundMessages) -> None:
         for upload, seconds in zip(messages.uploads, messages.seconds, strict=True):
             self.by_site.setdefault(upload.site, {})[upload.round_index] = seconds
+
+
+def time_sites(config: Config, federation: Federation) -> Times:
+    alone = in_the_open(config).model_copy(update={"rounds": 2, "participation": 1.0, "group_size": 1})
+    times = Times()
+    RecordedRun(alone, federation).run(times)
+    return times

@@ -4,9 +4,8 @@ Numbers are of the honest sites: their own models, and the global model on their
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future
 from dataclasses import dataclass, replace
-from typing import Any, Literal, Self, get_args
+from typing import Literal, get_args
 
 import numpy as np
 
@@ -17,7 +16,7 @@ from secure_sapefl.engine.assembly import Assembly, assemble, federation_of
 from secure_sapefl.engine.protection import Protection
 from secure_sapefl.engine.rounds import Rounds
 from secure_sapefl.engine.simulator import Simulation
-from secure_sapefl.engine.workers import Protector
+from secure_sapefl.engine.workers import InlineProtector, Protector
 from secure_sapefl.errors import BadInput
 from secure_sapefl.metrics import Spread
 from secure_sapefl.protocol.answer import Answer
@@ -129,23 +128,7 @@ class HostileProtection:
         return self.honest.protect(self.said(answer), study, round_index)
 
     def protector(self) -> Protector:
-        return _HostileProtector(self.honest.protector(), self.said)
-
-
-@dataclass(frozen=True, slots=True)
-class _HostileProtector:
-    honest: Protector
-    said: Callable[[Answer], Answer]
-
-    def submit(self, answer: Answer, study: Study, round_index: int) -> "Future[RoundUpload]":
-        return self.honest.submit(self.said(answer), study, round_index)
-
-    def __enter__(self) -> Self:
-        self.honest.__enter__()
-        return self
-
-    def __exit__(self, *error: Any) -> None:
-        self.honest.__exit__(*error)
+        return InlineProtector(self.protect)
 
 
 def _mean(spread: Spread, sites: Sequence[int]) -> float:
