@@ -18,6 +18,7 @@ import statistics
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Final
 
@@ -30,7 +31,7 @@ UNTESTED_FROM: Final = 40  # lines: a longer module has a test file of its name
 _THIN: Final = re.compile(r"\W*$|#|from |import ")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Module:
     path: Path  # inside the checkout
     text: str
@@ -49,7 +50,7 @@ class Module:
     def package(self) -> str:
         return "sapefl_crypto" if "sapefl_crypto" in self.path.parts else "secure_sapefl"
 
-    @property
+    @cached_property
     def tree(self) -> ast.Module:
         return ast.parse(self.text)
 

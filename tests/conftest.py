@@ -5,6 +5,7 @@ import gc
 import os
 import shutil
 import subprocess
+from collections.abc import Iterator
 
 import pytest
 import typer.main
@@ -22,6 +23,14 @@ def pytest_collection_finish() -> None:
     """What importing and collecting has left is there to stay: collectors of garbage need not look at it again."""
     gc.collect()
     gc.freeze()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def no_process_that_nobody_asked_for() -> Iterator[None]:
+    """A process that encrypts beside training pays in long runs; in small ones it starts longer than they take."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("secure_sapefl.engine.protection.worker_count", lambda asked: asked or 0)
+        yield
 
 
 @pytest.fixture(scope="session")

@@ -108,13 +108,12 @@ def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> 
 
 
 @pytest.fixture
-def script(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[Block, Path], None]:
+def script(folder: Path) -> Callable[[Block, Path], None]:
     def execute(block: Block, document: Path) -> None:
         (folder / "example.py").write_text(block.text)
         if document in OTHERS:
             subprocess.run([sys.executable, "example.py"], cwd=folder, check=True, capture_output=True)
         else:
-            monkeypatch.setattr("secure_sapefl.engine.protection.worker_count", lambda asked: 0)
             runpy.run_path("example.py", run_name="__main__")
 
     return execute

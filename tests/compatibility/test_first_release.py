@@ -16,7 +16,10 @@ from secure_sapefl.errors import LedgerRejected
 from secure_sapefl.privacy.ledger_file import FileStore
 from secure_sapefl.site.home import SiteHome
 from secure_sapefl.site.spending import require_on_record
+from tests.unrendered import unrendered
 
+__all__ = ["unrendered"]
+pytestmark = pytest.mark.usefixtures("unrendered")
 FILES = Path(__file__).parent / "0.1.0"
 
 

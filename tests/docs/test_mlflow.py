@@ -4,14 +4,16 @@ import os
 import re
 import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 
 from secure_sapefl import Config, simulate
 
-pytest.importorskip("mlflow", reason="mlflow-skinny is not installed: the observer for MLflow was not run")
-
+pytestmark = pytest.mark.skipif(
+    find_spec("mlflow") is None, reason="mlflow-skinny is not installed: the observer for MLflow was not run"
+)
 PAGE = Path(__file__).parents[2] / "docs" / "outputs.md"
 LOCAL = {"MLFLOW_ALLOW_FILE_STORE": "true", "MLFLOW_DISABLE_TELEMETRY": "true"}
 

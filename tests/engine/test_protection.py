@@ -8,7 +8,7 @@ import pytest
 
 from sapefl_crypto import Parameters
 from secure_sapefl.algorithms.registry import ALGORITHMS
-from secure_sapefl.engine.protection import Ckks, Joint, Plaintext, protection_for
+from secure_sapefl.engine.protection import Ckks, Joint, Plaintext, protection_for, worker_count
 from secure_sapefl.engine.rounds import CommitteeRounds, PlainRounds
 from secure_sapefl.engine.workers import InlineProtector, ProcessProtector
 from secure_sapefl.protocol.encrypted import CkksCodec
@@ -33,6 +33,7 @@ def test_each_kind_knows_its_sites_codec_and_where_it_encrypts(monkeypatch: pyte
     assert isinstance(plain.codec(), PlaintextCodec)
     assert isinstance(encrypted.codec(), CkksCodec)
     assert isinstance(encrypted.protector(), InlineProtector)
+    monkeypatch.setattr("secure_sapefl.engine.protection.worker_count", worker_count)  # which other tests do without
     monkeypatch.setattr(os, "cpu_count", lambda: 6)
     assert protection_for("ckks", ALGORITHMS["fedavg"], STUDY, None).workers == 3
     with protection_for("ckks", ALGORITHMS["fedavg"], STUDY, 1).protector() as protector:

@@ -26,6 +26,7 @@ def checkout(tmp_path, monkeypatch):
     identity = ["-c", "user.name=t", "-c", "user.email=t@example.org"]
     for command in (["init", "-q"], ["add", "."], [*identity, "commit", "-q", "-m", "t"]):
         subprocess.run(["git", *command], cwd=tmp_path, check=True)
+    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")  # these tests need none, and importing them takes longest
     monkeypatch.setattr(slow, "ROOT", tmp_path)
     monkeypatch.setattr(slow, "RECORD", tmp_path / ".slow.json")
     return tmp_path
