@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
-import torch
 
 from secure_sapefl.algorithms.base import Homomorphic
 from secure_sapefl.algorithms.own import algorithm as find_algorithm
@@ -20,7 +19,7 @@ from secure_sapefl.audit.candidates import candidates_of
 from secure_sapefl.audit.epsilon import empirical_epsilon, mechanisms_of
 from secure_sapefl.audit.file_rows import rows_moved
 from secure_sapefl.audit.findings import Findings, Inferences, PartyFindings
-from secure_sapefl.audit.inversion import Attack
+from secure_sapefl.audit.inversion import Attack, Known
 from secure_sapefl.audit.membership import infer_membership
 from secure_sapefl.audit.parties import AtServer, Party
 from secure_sapefl.audit.picture import save_picture
@@ -35,6 +34,7 @@ from secure_sapefl.engine.assembly import assemble, divided, federation_of
 from secure_sapefl.engine.run_folder import config_of, identity_of, summary_of, writing
 from secure_sapefl.errors import BadInput
 from secure_sapefl.storage.files import write_whole
+from secure_sapefl.tasks.base import Task
 
 Say = Callable[[str], None]
 """Told what comes next, once for each of `Effort.stages`."""
@@ -65,8 +65,7 @@ def audit(folder: Path, effort: Effort = STANDARD, seed: int = 0, say: Say = lam
     identity_of(folder).check_rows(folder, everybody)
     blueprint = assemble(config, everybody).blueprint
     identity_of(folder).check_sources(folder, blueprint.sources)
-    if blueprint.model.draws:
-        raise BadInput(f"{folder}: its model has dropout, whose masks no attack here knows. Audit it without dropout.")
+    _require_losses_of_records(blueprint.task)
     federation = divided(everybody, config.late_clients)[0]
     config = config.model_copy(update={"late_clients": 0})
     say("running again, recorded")
@@ -82,8 +81,9 @@ def audit(folder: Path, effort: Effort = STANDARD, seed: int = 0, say: Say = lam
     say("each mechanism alone")
     mechanisms = mechanisms_of(config, federation, again.terms, effort.trainings, effort.queries, seed)
     say("rebuilding rows from updates")
-    control = _control(config, federation, again, effort, seed)
-    rebuilt = {party.name: _rebuilt(party, federation, again, effort, seed) for party in again.parties}
+    known = Known.from_federation(again.terms.undrawn, again.terms.task, federation)
+    control = _control(config, federation, again, known, effort, seed)
+    rebuilt = {party.name: _rebuilt(party, federation, known, effort, seed) for party in again.parties}
     say("membership and properties")
     return Findings(
         facts=_facts(config, summary, again, effort, seed),
@@ -120,12 +120,15 @@ def _finished(folder: Path) -> tuple[Config, dict[str, Any]]:
             f"{algorithm.title} sends nothing: no party but the site itself sees a model, and there is nothing to "
             "audit. Audit a run of another method (`secure-sapefl methods`)."
         )
-    if summary.get("task", "classification") != "classification":
-        raise BadInput(
-            f"The attacks of an audit guess and rebuild records with their classes; this run's task is "
-            f"{summary['task']}, whose labels are none. Audit a classification of the same records."
-        )
     return config, summary
+
+
+def _require_losses_of_records(task: Task) -> None:
+    if task.batch_loss is not None:
+        raise BadInput(
+            f"The loss of the task {task.name!r} is one of whole batches, and the attacks of an audit ask how well a "
+            "model fits a single record. Give the task a record_loss, or audit another task on the same records."
+        )
 
 
 def _worlds(config: Config, federation: Federation, effort: Effort, seed: int, say: Say) -> list[World]:
@@ -136,29 +139,24 @@ def _worlds(config: Config, federation: Federation, effort: Effort, seed: int, s
     return worlds
 
 
-def _control(config: Config, federation: Federation, again: Replay, effort: Effort, seed: int) -> Rebuilding:
+def _control(
+    config: Config, federation: Federation, again: Replay, known: Known, effort: Effort, seed: int
+) -> Rebuilding:
     victim = min(range(len(federation.clients)), key=lambda c: len(federation.clients[c].train))
     privacy = again.result.privacy
     noise = None if privacy is None else privacy["noise_multiplier_per_client"][victim] or privacy["noise_multiplier"]
     theta = again.terms.theta_initial[: again.terms.model.parameters]
-    client, public = federation.clients[victim], _public(federation)
-    return rebuild_alone(client, again.terms.model, theta, public, config, noise, effort.attack, seed)
+    client = federation.clients[victim]
+    return rebuild_alone(client, again.terms.model, known, theta, config, noise, effort.attack, seed)
 
 
-def _rebuilt(party: Party, federation: Federation, again: Replay, effort: Effort, seed: int) -> Rebuilding | None:
+def _rebuilt(party: Party, federation: Federation, known: Known, effort: Effort, seed: int) -> Rebuilding | None:
     """From the update of the smallest site a party holds one of: there each row weighs most."""
     clients = {client.name: client for client in federation.clients}
     if not party.updates:
         return None
     victim = min(party.updates, key=lambda site: len(clients[site].train))
-    return rebuild_from_update(
-        party.updates[victim], clients[victim], again.terms.model, _public(federation), effort.attack, seed
-    )
-
-
-def _public(federation: Federation) -> torch.Tensor:
-    """Rows of the kind that anybody might have: some of every site's test rows."""
-    return torch.from_numpy(np.concatenate([client.test.X[:50] for client in federation.clients]))
+    return rebuild_from_update(party.updates[victim], clients[victim], known, effort.attack, seed)
 
 
 def _of_party(
@@ -171,7 +169,7 @@ def _of_party(
     seed: int,
 ) -> PartyFindings:
     rng = np.random.default_rng([seed, 7])
-    candidates = candidates_of(federation, rng)
+    candidates = candidates_of(federation, again.terms.task, rng)
     seen = models_seen(party, again.terms.study.sites)
     on_the_wire = isinstance(party, AtServer) or party.name == "observer"
     silent: Inferences = "Not in its sight."
@@ -187,9 +185,12 @@ def _of_party(
 
 
 def _facts(config: Config, summary: dict[str, Any], again: Replay, effort: Effort, seed: int) -> dict[str, Any]:
-    same = again.result.accuracy.to_json() == summary["accuracy"]
+    main = again.result.main.to_json()
+    before = summary.get("metrics", summary)[again.result.metrics[0].name]  # release 0.1.0 had no others than accuracy
+    same = main == {name: before[name] for name in main}
     return {
         "method": config.method,
+        "task": again.terms.task.name,
         "dataset": config.dataset,
         "protection": config.protection,
         "keys": config.keys,

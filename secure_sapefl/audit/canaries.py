@@ -17,7 +17,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from secure_sapefl.audit.file_rows import WIDTH, SiteCanaries, plant_in_file
+from secure_sapefl.audit.file_rows import WIDTH, SiteCanaries, made_up_labels, plant_in_file
 from secure_sapefl.audit.gradient_geometry import along, gradients_at, products
 from secure_sapefl.audit.parties import AtServer
 from secure_sapefl.audit.recording import PublicTerms, RecordedRun, RoundMessages
@@ -25,10 +25,12 @@ from secure_sapefl.audit.references import in_the_open
 from secure_sapefl.config import Config
 from secure_sapefl.data import ClientData, Federation, Rows
 from secure_sapefl.engine.result import Result
-from secure_sapefl.metrics import Floats
+from secure_sapefl.metrics import Array, Floats
 from secure_sapefl.models.base import Model
 from secure_sapefl.protocol.codec import SiteCodec
 from secure_sapefl.protocol.messages import SiteId
+from secure_sapefl.tasks.base import Task
+from secure_sapefl.tasks.builtin import CLASSIFICATION
 
 _LARGEST_SHARE: Final = 0.1  # of a site's rows that are canaries
 _KNOWN: Final = 512  # ordinary records of a site that the regression takes into account
@@ -42,20 +44,20 @@ def plant(
 
     For runs that promise nothing: rows put into the file would move all others there.
     """
-    rows = np.concatenate([client.train.X for client in federation.clients])
+    rows, labels = (np.concatenate([getattr(client.train, part) for client in federation.clients]) for part in "Xy")
     mean, deviation = rows.mean(0), rows.std(0)
     planted, sites = {}, []
     for client in federation.clients:
         count = _at_site(client, federation, canaries)
         x = (mean + WIDTH * deviation * rng.normal(size=(count, *federation.shape))).astype(np.float32)
-        y = rng.integers(0, federation.classes, count)
+        y = made_up_labels(federation.labels.kind, labels, federation.classes, count, rng)
         own = SiteCanaries(torch.from_numpy(x), torch.from_numpy(y), rng.random(count) < 0.5)
         planted[client.name] = own
         sites.append(_with(client, x[own.included], y[own.included]))
     return replace(federation, clients=tuple(sites)), planted
 
 
-def _with(client: ClientData, x: NDArray[np.float32], y: NDArray[np.int64]) -> ClientData:
+def _with(client: ClientData, x: NDArray[np.float32], y: Array) -> ClientData:
     return replace(client, train=Rows(np.concatenate([client.train.X, x]), np.concatenate([client.train.y, y])))
 
 
@@ -102,7 +104,7 @@ class Auditor:
     def __init__(
         self, terms: PublicTerms, codec: SiteCodec, planted: dict[SiteId, SiteCanaries], known: dict[SiteId, Rows]
     ) -> None:
-        self._model, self._start = terms.model, terms.theta_initial[: terms.model.parameters]
+        self._terms, self._start = terms, terms.theta_initial[: terms.model.parameters]
         self._party = AtServer("auditor", terms, codec)
         self._planted, self._known = planted, known
         self.shares: dict[SiteId, Floats] = {}
@@ -127,15 +129,15 @@ class Auditor:
         planted, known = self._planted[site], self._known[site]
         x = torch.cat([planted.x, torch.from_numpy(known.X[:_KNOWN])])
         y = torch.cat([planted.y, torch.from_numpy(known.y[:_KNOWN])])
-        return coefficients(self._model, start, end, x, y)[: len(planted.y)]
+        return coefficients(self._terms.undrawn, start, end, x, y, self._terms.task)[: len(planted.y)]
 
 
-def coefficients(model: Model, start: Tensor, end: Tensor, x: Tensor, y: Tensor) -> Floats:
+def coefficients(model: Model, start: Tensor, end: Tensor, x: Tensor, y: Tensor, task: Task = CLASSIFICATION) -> Floats:
     """How much of each record's gradient there is in the step from ``start`` to ``end``, [n].
 
     A record stands for the mean of its gradients' directions at both ends: over a whole training they turn.
     """
-    ends = [gradients_at(model, theta, x, y) for theta in (start, end)]
+    ends = [gradients_at(model, theta, x, y, task) for theta in (start, end)]
     scales = [1 / products(one, one).diagonal().clamp(min=1e-12).sqrt() for one in ends]
     pairs = list(product(zip(ends, scales, strict=True), repeat=2))
     gram = torch.stack([a[:, None] * products(left, right) * b for (left, a), (right, b) in pairs]).sum(0)

@@ -7,12 +7,12 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
-from torch.nn import functional as F
 
 from secure_sapefl.data import ClientData, Federation, Rows
 from secure_sapefl.metrics import Floats
 from secure_sapefl.models.base import Model
 from secure_sapefl.protocol.messages import SiteId
+from secure_sapefl.tasks.base import Task
 
 _MOST = 2000  # rows of a site
 _POPULATION = 1000
@@ -24,10 +24,11 @@ class Candidates:
 
     sites: tuple[SiteId, ...]
     x: Tensor  # [S, n, ...]
-    y: Tensor  # [S, n]
+    y: Tensor  # [S, n], or [S, n, columns] where labels are no classes
     member: NDArray[np.bool_]  # [S, n]
     asked: NDArray[np.bool_]  # [S, n], false on padding and on the population
     population: NDArray[np.bool_]  # [S, n]
+    task: Task
 
     def for_sites(self, sites: Sequence[SiteId]) -> "Candidates":
         at = [self.sites.index(site) for site in sites]
@@ -38,12 +39,13 @@ class Candidates:
             member=self.member[at],
             asked=self.asked[at],
             population=self.population[at],
+            task=self.task,
         )
 
     def log_confidence(self, model: Model, theta: Tensor) -> Floats:
-        """log p(y | x) by each site's own row of ``theta`` [S, P], for its own candidates, [S, n]."""
-        logits = model.outputs(theta, self.x).flatten(0, 1)
-        return -F.cross_entropy(logits, self.y.flatten(), reduction="none").view_as(self.y).double().numpy()
+        """log p(y | x) by each site's own row of ``theta`` [S, P], for its own candidates, [S, n]: what the task's loss
+        is the negative of, but for constants."""
+        return -self.task.losses(model.outputs(theta, self.x), self.y).double().numpy()
 
 
 def all_rows(client: ClientData) -> Rows:
@@ -52,7 +54,7 @@ def all_rows(client: ClientData) -> Rows:
     return Rows(np.concatenate([train.X[:_MOST], test.X[:_MOST]]), np.concatenate([train.y[:_MOST], test.y[:_MOST]]))
 
 
-def candidates_of(federation: Federation, rng: np.random.Generator) -> Candidates:
+def candidates_of(federation: Federation, task: Task, rng: np.random.Generator) -> Candidates:
     rows = [all_rows(client) for client in federation.clients]
     tests = [client.test for client in federation.clients]
     pool_x, pool_y = (np.concatenate([getattr(test, name) for test in tests]) for name in ("X", "y"))
@@ -69,6 +71,7 @@ def candidates_of(federation: Federation, rng: np.random.Generator) -> Candidate
         member=place < members[:, None],
         asked=place < sizes[:, None],
         population=np.broadcast_to(place >= longest, (len(rows), len(place))),
+        task=task,
     )
 
 

@@ -17,6 +17,7 @@ from secure_sapefl.data.build import Change
 from secure_sapefl.data.split import TEST_SHARE
 from secure_sapefl.data.table import Array, Table
 from secure_sapefl.engine.assembly import federation_of
+from secure_sapefl.labels import LabelKind
 from secure_sapefl.protocol.messages import SiteId
 
 WIDTH: Final = 4.0  # of a canary, in standard deviations of the data
@@ -25,7 +26,7 @@ WIDTH: Final = 4.0  # of a canary, in standard deviations of the data
 @dataclass(frozen=True, slots=True)
 class SiteCanaries:
     x: torch.Tensor  # [m, ...]
-    y: torch.Tensor  # [m]
+    y: torch.Tensor  # [m], or [m, columns] where labels are no classes
     included: NDArray[np.bool_]  # [m], the coins
 
 
@@ -88,7 +89,7 @@ def _with_made_up(seed: int, chosen: NDArray[np.bool_]) -> Callable[[Table], Tab
     def change(table: Table) -> Table:
         rng, count = np.random.default_rng(seed), len(chosen)
         X = _made_up(table.X, rng, count)[chosen]
-        y = rng.integers(0, len(table.class_names), count)[chosen]
+        y = made_up_labels(table.labels.kind, table.y, len(table.class_names), count, rng)[chosen]
         like = rng.integers(0, len(table), count)[chosen]  # whose group it joins
         return replace(
             table,
@@ -96,10 +97,18 @@ def _with_made_up(seed: int, chosen: NDArray[np.bool_]) -> Callable[[Table], Tab
             y=np.concatenate([table.y, y]),
             group=None if table.group is None else np.concatenate([table.group, table.group[like]]),
             segment=None if table.segment is None else np.concatenate([table.segment, _unused(table, chosen)]),
-            split=None if table.split is None else np.concatenate([table.split, np.zeros_like(y)]),
+            split=None if table.split is None else np.concatenate([table.split, np.zeros_like(like)]),
         )
 
     return change
+
+
+def made_up_labels(kind: LabelKind, y: Array, classes: int, count: int, rng: np.random.Generator) -> Array:
+    """Any class; of anything else, each column's least or greatest of the labels ``y`` [n, K], by a coin: where a
+    model is most wrong, and within whatever range was agreed."""
+    if kind == "class":
+        return rng.integers(0, classes, count)
+    return np.asarray(np.where(rng.random((count, y.shape[1])) < 0.5, y.min(0), y.max(0)), dtype=y.dtype)
 
 
 def _made_up(X: Array, rng: np.random.Generator, count: int) -> Array:

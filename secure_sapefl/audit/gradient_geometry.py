@@ -17,15 +17,18 @@ from secure_sapefl.privacy.record_gradients import (
     LinearGradients,
     RecordGradients,
 )
+from secure_sapefl.tasks.base import Task
+from secure_sapefl.tasks.builtin import CLASSIFICATION
 from secure_sapefl.training.objective import Batch, LocalLoss
 
 
-def gradients_at(model: Model, theta: Tensor, x: Tensor, y: Tensor) -> list[RecordGradients]:
-    """Of the plain loss of every record at one model [P], layer by layer; one site, so their first axis is 1. What a
-    model drops, it drops by one key for all: an attacker knows no step's own."""
+def gradients_at(
+    model: Model, theta: Tensor, x: Tensor, y: Tensor, task: Task = CLASSIFICATION
+) -> list[RecordGradients]:
+    """Of the task's plain loss of every record at one model [P], layer by layer; one site, so their first axis is 1.
+    Of a model with dropout, the one where nothing is dropped (`PublicTerms.undrawn`)."""
     count = len(y)
-    key = torch.zeros(1, dtype=torch.int64) if model.draws else None
-    batch = Batch(x[None], y[None], torch.arange(count)[None], torch.full((1, count), 1 / count), key)
+    batch = Batch(x[None], y[None], torch.arange(count)[None], torch.full((1, count), 1 / count), task=task)
     return record_gradients(model, model.views(theta[None].detach()), batch, LocalLoss())
 
 

@@ -19,7 +19,7 @@ from secure_sapefl.algorithms.releases import PrivateTraining, Releases
 from secure_sapefl.audit.file_rows import WIDTH
 from secure_sapefl.audit.one_run import CONFIDENCE
 from secure_sapefl.data import Rows
-from secure_sapefl.metrics import Floats
+from secure_sapefl.metrics import Array, Floats
 from secure_sapefl.models.base import Model
 from secure_sapefl.privacy.accounting import Composition, composition, rdp_epsilon
 from secure_sapefl.privacy.events import Event
@@ -28,6 +28,7 @@ from secure_sapefl.privacy.ledger import MemoryStore
 from secure_sapefl.privacy.randomness import KeyedRandomness, Randomness
 from secure_sapefl.privacy.study import PrivateSite, Terms
 from secure_sapefl.streams import Purpose
+from secure_sapefl.tasks.base import Task
 from secure_sapefl.training.objective import Batch, LocalLoss
 from secure_sapefl.training.optimizer import Pace
 from secure_sapefl.training.plan import Shard
@@ -71,6 +72,8 @@ class Bench:
     terms: Terms
     rows: Rows
     model: Model
+    undrawn: Model  # the same with nothing dropped
+    task: Task
     theta: Tensor
     entries: int  # similarities in one release
     trainings: int  # trials on either side
@@ -133,24 +136,41 @@ def _query(bench: Bench, purpose: Purpose) -> tuple[Floats, Floats]:
 
 def _training(bench: Bench, purpose: Purpose) -> tuple[Floats, Floats]:
     """A whole training of one round, with and without a canary: seen along the canary's gradient."""
-    with_one, direction = canary(bench.rows, bench.model, bench.theta, bench.seed)
+    with_one, direction = canary(bench.rows, bench.undrawn, bench.task, bench.theta, bench.seed)
     return _moved(bench, bench.rows, purpose, direction), _moved(bench, with_one, purpose, direction)
 
 
-def canary(own: Rows, model: Model, theta: Tensor, seed: int) -> tuple[Rows, Tensor]:
+def canary(own: Rows, model: Model, task: Task, theta: Tensor, seed: int) -> tuple[Rows, Tensor]:
     """A site's rows with one more that nobody would have, and its gradient at ``theta``, [P]."""
     rng, width = np.random.default_rng([seed, 5]), WIDTH * _WIDER
     x = (own.X.mean(0) + width * own.X.std(0) * rng.normal(size=(1, *own.X.shape[1:]))).astype(np.float32)
-    y = model.outputs(theta[None], torch.from_numpy(x)[None])[0].argmin(1).numpy()  # as wrong as can be
+    y = _most_wrong(task, model.outputs(theta[None], torch.from_numpy(x)[None])[0], own)
     with_one = Rows(np.concatenate([own.X, x]), np.concatenate([own.y, y]))
-    batch = Batch(torch.from_numpy(x)[None], torch.from_numpy(y)[None], torch.zeros((1, 1)), torch.ones((1, 1)))
+    one = torch.ones((1, 1))
+    batch = Batch(torch.from_numpy(x)[None], torch.from_numpy(y)[None], torch.zeros((1, 1)), one, task=task)
     return with_one, BatchedTrainer(model).gradient(theta[None], batch, LocalLoss())[0]
+
+
+def _most_wrong(task: Task, outputs: Tensor, own: Rows) -> Array:
+    """The label that an answer [1, K] is furthest from: the least likely class, or of other labels all columns' least
+    or greatest."""
+    if task.labels == "class":
+        return np.asarray(outputs.argmin(1).numpy())
+    ends = np.stack([own.y.min(0), own.y.max(0)])
+    losses = task.losses(outputs.expand(1, 2, -1), torch.from_numpy(ends)[None])[0]
+    return np.asarray(ends[[int(losses.argmax())]])
+
+
+def clones_of(rows: Rows, count: int, model: Model, task: Task) -> Shard:
+    """A shard of ``count`` sites that all have these rows; each drops what it drops by itself."""
+    keys = torch.arange(count) if model.draws else None
+    return Shard(torch.from_numpy(rows.X), torch.from_numpy(rows.y), (0,) * count, (len(rows),) * count, keys, task)
 
 
 def _moved(bench: Bench, rows: Rows, purpose: Purpose, direction: Tensor) -> Floats:
     """How far each clone's training went down along ``direction``."""
     count = bench.trainings
-    shard = Shard(torch.from_numpy(rows.X), torch.from_numpy(rows.y), (0,) * count, (len(rows),) * count)
+    shard = clones_of(rows, count, bench.model, bench.task)
     theta = bench.theta.expand(count, -1)
     after = bench.clones(len(rows) - len(bench.rows), count).train(
         theta, bench.model, shard, LocalLoss(), purpose, Pace(_RATE)

@@ -13,7 +13,7 @@ from typing import Any, Final
 import numpy as np
 
 from secure_sapefl.data import Federation
-from secure_sapefl.metrics import Floats
+from secure_sapefl.metrics import Array, Floats
 from secure_sapefl.protocol.messages import SiteId
 
 PERMUTATIONS: Final = 2000
@@ -46,18 +46,33 @@ class Inference:
 
 def properties_of(federation: Federation, sites: tuple[SiteId, ...]) -> dict[str, Floats]:
     """By name, a row a site: what an attacker would like to know of the training rows, [S, q]."""
-    clients = {client.name: client for client in federation.clients}
-    counts = np.stack([np.bincount(clients[site].train.y, minlength=federation.classes) for site in sites])
-    rows = counts.sum(1, keepdims=True)
-    shares = counts / rows
-    entropy = -(shares * np.log(np.where(shares > 0, shares, 1))).sum(1, keepdims=True)
+    by_name = {client.name: client.train.y for client in federation.clients}
+    labels = [by_name[site] for site in sites]
+    rows = np.array([[len(y)] for y in labels], dtype=np.float64)
+    return {**_of_labels(labels, federation), "training rows": rows}
+
+
+def _of_labels(labels: list[Array], federation: Federation) -> dict[str, Floats]:
+    if federation.labels.kind == "number":
+        return {
+            "mean of the label": np.stack([y.mean(0, dtype=np.float64) for y in labels]),
+            "spread of the label": np.stack([y.std(0, dtype=np.float64) for y in labels]),
+        }
+    if federation.labels.kind == "yes-no":  # the share of yes of each label; they do not add up to 1
+        shares = np.stack([y.mean(0, dtype=np.float64) for y in labels])
+        return {"label mix": shares, "distance from the average label mix": _from_average(shares)}
+    counts = np.stack([np.bincount(y, minlength=federation.classes) for y in labels])
+    shares = counts / counts.sum(1, keepdims=True)
     return {
         "label mix": shares,
-        "label entropy": entropy,
+        "label entropy": -(shares * np.log(np.where(shares > 0, shares, 1))).sum(1, keepdims=True),
         "share of the commonest label": shares.max(1, keepdims=True),
-        "distance from the average label mix": np.abs(shares - shares.mean(0)).sum(1, keepdims=True) / 2,
-        "training rows": rows.astype(np.float64),
+        "distance from the average label mix": _from_average(shares),
     }
+
+
+def _from_average(shares: Floats) -> Floats:
+    return np.asarray(np.abs(shares - shares.mean(0)).sum(1, keepdims=True) / 2)
 
 
 def infer_properties(

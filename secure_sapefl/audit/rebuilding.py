@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from secure_sapefl.audit.inversion import Attack, Rebuilt, invert, nearest
+from secure_sapefl.audit.inversion import Attack, Known, Rebuilt, invert, nearest
 from secure_sapefl.audit.parties import Update
 from secure_sapefl.config import Config
 from secure_sapefl.data import ClientData
@@ -56,12 +56,10 @@ class Rebuilding:
         }
 
 
-def rebuild_from_update(
-    update: Update, client: ClientData, model: Model, public: Tensor, attack: Attack, seed: int
-) -> Rebuilding:
+def rebuild_from_update(update: Update, client: ClientData, known: Known, attack: Attack, seed: int) -> Rebuilding:
     """From a site's whole update, as it was sent."""
-    step = (update.theta_local - update.theta_global)[None]
-    found = invert(model, update.theta_global, step, public, attack.images, attack, seed)[0]
+    step, public = (update.theta_local - update.theta_global)[None], known.x
+    found = invert(known, update.theta_global, step, attack.images, attack, seed)[0]
     count = min(len(client.train), len(client.test))
     members, others = (torch.from_numpy(rows.X[:count]) for rows in (client.train, client.test))
     near = nearest(found, torch.from_numpy(client.train.X), public.mean(0))
@@ -73,25 +71,26 @@ def rebuild_from_update(
 def rebuild_alone(
     client: ClientData,
     model: Model,
+    known: Known,
     theta: Tensor,
-    public: Tensor,
     config: Config,
     noise: float | None,
     attack: Attack,
     seed: int,
 ) -> Rebuilding:
-    """The control: each of a few rows alone in one step from ``theta``."""
+    """The control: each of a few rows alone in one step of ``model`` from ``theta``, with whatever it drops."""
     rows = torch.from_numpy(client.train.X[:_CONTROLS])
     labels = torch.from_numpy(client.train.y[:_CONTROLS])
     count = len(rows)
     share = 1.0 if noise is None else 1 / config.batch_size
     plan = Plan(torch.zeros((1, count, 1), dtype=torch.int64), torch.full((1, count, 1), share), (count,))
-    shard = Shard(rows, labels, tuple(range(count)), (1,) * count)
+    keys = torch.arange(count) if model.draws else None
+    shard = Shard(rows, labels, tuple(range(count)), (1,) * count, keys, known.task)
     start = theta.expand(count, -1)
     step = _trainer(model, config, noise, count, seed).train(start, shard, plan, LocalLoss(), config.lr) - start
-    found = invert(model, theta, step, public, 1, attack, seed)
-    near = [nearest(one, row[None], public.mean(0))[0] for one, row in zip(found, rows, strict=True)]
-    return _summed_up("one row alone in one step (control)", near, public, None)
+    found = invert(known, theta, step, 1, attack, seed)
+    near = [nearest(one, row[None], known.x.mean(0))[0] for one, row in zip(found, rows, strict=True)]
+    return _summed_up("one row alone in one step (control)", near, known.x, None)
 
 
 def _trainer(model: Model, config: Config, noise: float | None, count: int, seed: int) -> Trainer | PrivateTrainer:

@@ -23,10 +23,12 @@ from secure_sapefl.engine.protection import Protection
 from secure_sapefl.engine.result import Result
 from secure_sapefl.engine.simulator import Simulation
 from secure_sapefl.models.base import Model
+from secure_sapefl.models.module import ModuleModel
 from secure_sapefl.protocol.codec import SiteCodec
 from secure_sapefl.protocol.messages import Invitation, RoundOutcome, RoundUpload
 from secure_sapefl.protocol.server import AdderFactory
 from secure_sapefl.protocol.study import Study
+from secure_sapefl.tasks.base import Task
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,6 +52,8 @@ class PublicTerms:
     study: Study
     params: ExactPlan
     model: Model
+    undrawn: Model  # the same as an attacker computes with it: nobody knows what was dropped
+    task: Task
     algorithm: Algorithm
     options: Any
     theta_initial: Tensor  # [P], and behind it whatever else a method's sites hold in common
@@ -62,6 +66,8 @@ class PublicTerms:
             study=blueprint.study,
             params=simulation.protection.params,
             model=blueprint.model,
+            undrawn=_undrawn(blueprint.model),
+            task=blueprint.task,
             algorithm=blueprint.algorithm,
             options=blueprint.options,
             theta_initial=blueprint.algorithm.initial_global(theta_initial, blueprint.options).cpu().clone(),
@@ -75,6 +81,10 @@ class PublicTerms:
 
     def step(self, theta_global: Tensor, mean: Tensor) -> Tensor:
         return self.algorithm.global_step(theta_global, mean, self.options)
+
+
+def _undrawn(model: Model) -> Model:
+    return model.undrawn if isinstance(model, ModuleModel) and model.draws else model
 
 
 class Recorder:

@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from secure_sapefl.audit.mechanisms import MechanismAudit, canary, distinguished
+from secure_sapefl.audit.mechanisms import MechanismAudit, canary, clones_of, distinguished
 from secure_sapefl.data import Rows
 from secure_sapefl.metrics import Floats
 from secure_sapefl.models.base import Model
@@ -23,6 +23,7 @@ from secure_sapefl.privacy.randomness import KeyedRandomness, Randomness
 from secure_sapefl.privacy.shared.mechanism import SharedGroup
 from secure_sapefl.privacy.shared.terms import SharedTerms
 from secure_sapefl.streams import Purpose
+from secure_sapefl.tasks.base import Task
 from secure_sapefl.training.plan import Shard
 from secure_sapefl.training.trainer import BatchedTrainer
 
@@ -32,6 +33,8 @@ class SharedBench:
     terms: SharedTerms
     rows: Rows
     model: Model
+    undrawn: Model  # the same with nothing dropped
+    task: Task
     theta: Tensor  # the common model, [P]
     trials: int  # on either side
     seed: int
@@ -49,7 +52,7 @@ class SharedBench:
 
 def audit_shared(bench: SharedBench) -> tuple[MechanismAudit, ...]:
     """The opened sum, and one update alone."""
-    with_one, direction = canary(bench.rows, bench.model, bench.theta, bench.seed)
+    with_one, direction = canary(bench.rows, bench.undrawn, bench.task, bench.theta, bench.seed)
     direction = direction / direction.norm()
     alone = [_seen(bench, rows, direction, more) for more, rows in enumerate((bench.rows, with_one))]
     others = [_others(bench, direction, more) for more in range(2)]
@@ -73,15 +76,14 @@ def _audited(bench: SharedBench, what: str, without: Floats, with_one: Floats, s
 
 def _seen(bench: SharedBench, rows: Rows, direction: Tensor, more: int) -> Floats:
     """Each clone's noised sum, along the canary's gradient."""
-    shard = Shard(torch.from_numpy(rows.X), torch.from_numpy(rows.y), (0,) * bench.trials, (len(rows),) * bench.trials)
+    shard = clones_of(rows, bench.trials, bench.model, bench.task)
     return _along(bench, shard, direction, bench.trials, more)
 
 
 def _others(bench: SharedBench, direction: Tensor, more: int) -> Floats:
     """The noise of all other honest contributors in each trial. Their records are the same on both sides."""
     count = bench.terms.plan.parties.honest - 1
-    nothing = (0,) * count
-    shard = Shard(torch.from_numpy(bench.rows.X), torch.from_numpy(bench.rows.y), nothing, nothing)
+    shard = replace(clones_of(bench.rows, count, bench.model, bench.task), sizes=(0,) * count)
     if count == 0:
         return np.zeros(bench.trials)
     return np.array([_along(bench, shard, direction, count, 2 + more, trial).sum() for trial in range(bench.trials)])

@@ -27,8 +27,8 @@ from secure_sapefl.engine.run_folder import config_of, identity_of, saved_state,
 from secure_sapefl.errors import BadInput
 from secure_sapefl.labels import Labels, Scale
 from secure_sapefl.metrics import Floats
-from secure_sapefl.models.presets import PRESETS
-from secure_sapefl.models.stacked import build_model
+from secure_sapefl.models.base import Description
+from secure_sapefl.models.presets import PRESETS, Choice, made
 from secure_sapefl.privacy.errors import PrivacyWarning
 from secure_sapefl.protocol.blueprint import Blueprint
 from secure_sapefl.protocol.codec import Vector
@@ -55,10 +55,12 @@ class PublishedModel:
     def probabilities(self, X: Floats) -> Floats:
         """Of each class (second axis), or that each label is yes, for every row of ``X``, which is prepared as
         ``about`` says; of a regression, the numbers it answers with, in their units."""
-        model = build_model(tuple(self.about["shape"]), len(self.about["classes"]), self.about["model"])
+        task = TASKS[self.about.get("task", "classification")]
+        about = Description(tuple(self.about["shape"]), task.outputs(len(self.about["classes"])), task.name)
+        choice = Choice(name=self.about["model"], head=self.about.get("head"))
+        model = made(choice, about, np.random.default_rng(0)).model
         rows = torch.from_numpy(np.asarray(X, dtype=np.float32))
-        outputs = model.outputs(torch.from_numpy(self.theta)[None], rows[None])[0].numpy()
-        read = TASKS[self.about.get("task", "classification")].read(outputs)
+        read = task.read(model.outputs(torch.from_numpy(self.theta)[None], rows[None])[0].numpy())
         scale = self.about.get("scale")
         return read if scale is None else Scale(tuple(scale["centre"]), tuple(scale["width"])).to_units(read)
 
@@ -117,6 +119,7 @@ def described(blueprint: Blueprint, *, noise: float, release: int, allowed: int 
         "method": config.method,
         "options": config.options,
         "model": config.model,
+        **({} if config.head is None else {"head": config.head}),  # its weights come last
         "task": blueprint.task.name,
         "parameters": blueprint.model.parameters,
         "noise": noise,

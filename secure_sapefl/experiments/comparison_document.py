@@ -23,7 +23,7 @@ from secure_sapefl.experiments.tables import (
     with_unit,
 )
 from secure_sapefl.experiments.tune import Choice, Pair
-from secure_sapefl.report.shown import Shown
+from secure_sapefl.report.shown import Shown, directions
 
 Tables = Mapping[tuple[str, Shown], Mapping[str, Placement]]  # by task and metric, then by contender
 
@@ -51,6 +51,7 @@ def document(comparison: Comparison) -> Document:
         notes=(*_notes(request), *((NOTE,) if of_sites else ()), paper.PROTOCOL),
         records=tuple(_records(request, tables)),
         extra={
+            "metrics": directions(shown for _, shown in tables),
             "tuned": [_choice_record(pair, choice) for pair, choice in comparison.choices.items()],
             "test": TEST,
             "sites": site_records(comparison),

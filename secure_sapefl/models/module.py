@@ -126,6 +126,11 @@ class ModuleModel:
     def module(self) -> nn.Module:
         return _copied(self.template)
 
+    @property
+    def undrawn(self) -> "ModuleModel":
+        """The same with nothing dropped in training, for whoever does not know the draws (`audit/`)."""
+        return replace(self, template=_copied(self.template).eval(), draws=False, _copies={})
+
     def weights_of(self, module: nn.Module) -> list[nn.Parameter]:
         return [module.get_parameter(name) for name in self.names]
 
@@ -156,7 +161,7 @@ class ModuleModel:
     def _at(self, device: torch.device) -> tuple[nn.Module, nn.Module]:
         """The module in training and in use, with what stands still on ``device``."""
         if device not in self._copies:
-            training = checks.in_training(_copied(self.template)).to(device)
+            training = _copied(self.template).to(device)
             self._copies[device] = training, _copied(training).eval()
         return self._copies[device]
 

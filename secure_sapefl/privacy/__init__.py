@@ -12,5 +12,6 @@ scores       the Gaussian mechanism on means over all records, such as output si
 fisher       how steep records are, as such a mean
 paying       a site that pays, whatever kind of noise hides it
 group, study what a method and a run are handed
+modules      records of any torch module, one site at a time
 shared       noise that only the sum of all sites has
 """

@@ -6,7 +6,8 @@ outer product d a^T, whose norm is |d| |a|: it need not be formed (ghost clippin
 et al. 2022, arXiv:2110.05679), and the clipped sum is one product with d scaled by each record's factor. So a clipped
 gradient costs about as much as a plain one. A convolution's weights are few; there each record's gradient is formed.
 
-A module of the user's own has no such form: its records' gradients come site by site from `module_records.py`.
+A module of the user's own goes site by site: its records' gradients are formed by `modules/records.py`, or only their
+norms by `modules/ghost.py`.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -35,9 +36,9 @@ def clipped_sum(
     Padding has weight 0 and so adds nothing.
     """
 
-    def of_sites(sites: slice) -> list[RecordGradients]:
+    def of_sites(sites: slice) -> Sequence[RecordGradients]:
         own = [weight[sites] for weight in weights]
-        return record_gradients(model, own, batch.narrow(sites), objective.narrow(sites))
+        return _clippable(model, own, batch.narrow(sites), objective.narrow(sites))
 
     parts = clipped_by_site(model, of_sites, batch.weight, clip)
     return [part.view_as(weight) for part, weight in zip(parts, weights, strict=True)]
@@ -77,19 +78,30 @@ def record_gradients(
 ) -> list[RecordGradients]:
     """The gradients of every record's own loss, layer by layer; of a module, for a group of one."""
     if isinstance(model, ModuleModel):
-        from secure_sapefl.privacy.module_records import site_gradients  # Opacus takes seconds to import
+        from secure_sapefl.privacy.modules.records import formed_gradients  # Opacus takes seconds to import
 
-        return list(site_gradients(model, weights, batch, objective))
+        return list(formed_gradients(model, weights, batch, objective))
     layers, inputs, outputs, answers = _traced(model, weights, batch.x)
     losses = objective.record_loss(answers, batch)
     slopes = torch.autograd.grad(losses.sum(), outputs)
     return [_of_layer(*parts) for parts in zip(layers, inputs, slopes, strict=True)]
 
 
+def _clippable(
+    model: Model, weights: Sequence[Tensor], batch: Batch, objective: Objective
+) -> Sequence[RecordGradients]:
+    """The same, formed no more than clipping needs."""
+    if not isinstance(model, ModuleModel):
+        return record_gradients(model, weights, batch, objective)
+    from secure_sapefl.privacy.modules.records import clippable_gradients
+
+    return clippable_gradients(model, weights, batch, objective)
+
+
 def require_record_gradients(model: Model) -> None:
     """Before anything is paid for: `BadInput` where a model has no gradients of single records."""
     if isinstance(model, ModuleModel):
-        from secure_sapefl.privacy.module_records import per_record
+        from secure_sapefl.privacy.modules.records import per_record
 
         per_record(model)
 

@@ -3,7 +3,7 @@
 A run says so itself (`summary.json`), tasks of one's own included; runs of release 0.1 were judged by accuracy and AUC.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -61,6 +61,11 @@ class Shown:
 
     def everywhere(self, record: RoundRecord) -> Spread:
         return record.everywhere.metrics.get(self.name, NOBODY)
+
+
+def directions(shown: Iterable[Shown]) -> dict[str, dict[str, object]]:
+    """By name, for programs that read a document: what a metric is called, and which way is better."""
+    return {one.name: {"title": one.title, "higher_is_better": one.higher_is_better} for one in shown}
 
 
 ACCURACY: Final = Shown(name="accuracy", title="accuracy", percent=True)

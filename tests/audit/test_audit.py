@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from secure_sapefl import Config, simulate
@@ -80,9 +81,49 @@ def test_what_is_not_a_finished_run_is_refused(tmp_path: Path, finished: Callabl
         audit(finished(**SMALL, method="local"))
 
 
-def test_a_task_without_classes_is_refused_before_anything_is_run(finished: Callable[..., Path]) -> None:
-    with pytest.raises(BadInput, match="task is regression, whose labels are none"):
-        audit(finished(task="regression", clients=3, rounds=1, data_options={"rows": 90}))
+TASKS: dict[str, dict[str, Any]] = {
+    "regression": {"task": "regression", "data_options": {"rows": 800}},
+    "multilabel": {"task": "multilabel", "data_options": {"rows": 800, "classes": 3}},
+}
+FEW: dict[str, Any] = {"clients": 8, "rounds": 2, "local_epochs": 1}
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_other_tasks_are_attacked_by_their_own_loss(
+    task: str, audited: Callable[..., Findings], effort: Effort
+) -> None:
+    found = audited(replace(effort, pairs=1, canaries=60), **FEW, **TASKS[task], protection="plaintext")
+    assert found.facts["task"] == task
+    assert found.facts["same_numbers_again"] is True
+    assert found.epsilon.lower.epsilon > 0.3, "without privacy, canaries are found"
+    assert found.control.works, "the attack itself works: one row alone comes back"
+    assert found.parties[0].rebuilding is not None
+    assert not isinstance(found.parties[0].sizes, tuple), "every site sends the same"
+    assert json.dumps(found.to_json(), allow_nan=False)
+    assert found.alarms == ()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("task", TASKS)
+def test_forgotten_noise_is_found_in_every_task(
+    task: str, finished: Callable[..., Path], effort: Effort, mutate: Callable[[str], Any], private: dict[str, float]
+) -> None:
+    run = finished(**FEW, **TASKS[task], **private, protection="plaintext")
+    assert audit(run, replace(effort, canaries=60)).alarms == ()
+    with mutate("noise forgotten in training"):
+        assert "mechanism alone" in {alarm.check for alarm in audit(run, replace(effort, canaries=60)).alarms}
+
+
+def test_a_loss_of_whole_batches_is_refused_before_anything_is_run(tmp_path: Path) -> None:
+    survival = Path(__file__).parents[2] / "examples" / "tasks" / "survival.py"
+    rng = np.random.default_rng(0)
+    columns = np.column_stack([rng.normal(size=(90, 2)), rng.exponential(size=90), rng.random(90) < 0.5])
+    np.savetxt(tmp_path / "s.csv", columns, "%.3f", ",", header="a,b,time,event", comments="")
+    small = {"clients": 3, "rounds": 1, "local_epochs": 1, "protection": "plaintext", "partition": "iid"}
+    data = {"dataset": str(tmp_path / "s.csv"), "label": "time,event", "task": f"{survival}:TASK"}
+    simulate(Config(**small, **data, model="linear"), tmp_path / "run")
+    with pytest.raises(BadInput, match="'survival' is one of whole batches"):
+        audit(tmp_path / "run")
 
 
 @pytest.mark.slow
@@ -96,8 +137,13 @@ def test_other_methods_are_audited_as_far_as_they_speak(
     assert json.dumps(found.to_json(), allow_nan=False)
 
 
-def test_a_model_with_dropout_is_refused_in_a_sentence(tmp_path: Path, effort: Effort) -> None:
-    small = {"clients": 3, "rounds": 1, "rows": 200, "local_epochs": 1, "protection": "plaintext"}
-    simulate(Config(model="table", **small), tmp_path / "run")
-    with pytest.raises(BadInput, match="its model has dropout"):
-        audit(tmp_path / "run", effort)
+@pytest.mark.parametrize("budget", [False, pytest.param(True, marks=pytest.mark.slow)])
+def test_a_model_with_dropout_is_audited_though_nobody_knows_the_masks(
+    budget: bool, audited: Callable[..., Findings], effort: Effort, private: dict[str, float]
+) -> None:
+    less = replace(effort, canaries=60, trainings=40, queries=40)
+    found = audited(less, **FEW, **(private if budget else {}), model="table", protection="plaintext")
+    assert found.alarms == ()
+    assert found.facts["same_numbers_again"] is True
+    assert found.control.works != budget
+    assert bool(found.epsilon.mechanisms) == budget

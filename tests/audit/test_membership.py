@@ -10,6 +10,7 @@ from secure_sapefl.audit.membership import Membership, infer_membership
 from secure_sapefl.audit.references import PERSONAL, Models, World
 from secure_sapefl.data import Federation
 from secure_sapefl.models.stacked import Linear, Relu, StackedModel
+from secure_sapefl.tasks.builtin import CLASSIFICATION
 from secure_sapefl.training.objective import LocalLoss
 from secure_sapefl.training.plan import Shard, plan_batches
 from secure_sapefl.training.trainer import BatchedTrainer
@@ -42,7 +43,9 @@ def worlds(federation: Federation, epochs: int) -> list[World]:
 def attacked(federation: Federation, epochs: int) -> Membership:
     rng = np.random.default_rng(0)
     models = trained(federation, epochs, seed=1)
-    return infer_membership(models, candidates_of(federation, rng), MODEL, worlds(federation, epochs), rng)
+    return infer_membership(
+        models, candidates_of(federation, CLASSIFICATION, rng), MODEL, worlds(federation, epochs), rng
+    )
 
 
 def test_a_model_that_fits_coins_remembers_them(federation: Federation) -> None:
@@ -57,6 +60,6 @@ def test_a_model_that_never_saw_the_rows_does_not(federation: Federation) -> Non
     starts = [MODEL.initial(np.random.default_rng(c)) for c in range(4)]
     strangers = Models(PERSONAL, {client.name: theta for client, theta in zip(federation.clients, starts, strict=True)})
     rng = np.random.default_rng(0)
-    found = infer_membership(strangers, candidates_of(federation, rng), MODEL, [], rng)
+    found = infer_membership(strangers, candidates_of(federation, CLASSIFICATION, rng), MODEL, [], rng)
     assert found.rmia is None
     assert not found.loss.works

@@ -8,10 +8,11 @@ import pytest
 import torch
 
 from secure_sapefl import Config
-from secure_sapefl.audit.inversion import Attack, Rebuilt
+from secure_sapefl.audit.inversion import Attack, Known, Rebuilt
 from secure_sapefl.audit.parties import Update
 from secure_sapefl.audit.rebuilding import REBUILT, Rebuilding, rebuild_alone, rebuild_from_update
 from secure_sapefl.data import ClientData, Rows
+from secure_sapefl.tasks.builtin import CLASSIFICATION
 
 QUICK = Attack(steps=5, starts=1, images=2)
 CONFIG = Config(batch_size=10, lr=0.1)
@@ -22,12 +23,16 @@ def client(made: Any) -> ClientData:
     return ClientData(name="north", train=Rows(x[:6], y[:6]), test=Rows(x[6:], y[6:]))
 
 
+def known(made: Any) -> Known:
+    return Known(made.model, CLASSIFICATION, made.x, made.y)
+
+
 @pytest.mark.parametrize(("noise", "works"), [(None, True), (50.0, False)])
 def test_one_row_alone_comes_back_unless_the_step_was_noised(
     records: Callable[..., Any], noise: float | None, works: bool
 ) -> None:
     made = records("mlp", rows=12)
-    found = rebuild_alone(client(made), made.model, made.theta, made.x, CONFIG, noise, QUICK, seed=0)
+    found = rebuild_alone(client(made), made.model, known(made), made.theta, CONFIG, noise, QUICK, seed=0)
     assert len(found.errors) == 4
     assert found.works == works
     assert (found.nearer_to_members, found.psnr) == (None, None)
@@ -37,7 +42,7 @@ def test_an_update_is_held_against_rows_that_were_never_used(records: Callable[.
     made = records("mlp", rows=12)
     step = -0.1 * made.gradients()[0]  # of one member alone
     update = Update(2, made.theta, made.theta + step)
-    found = rebuild_from_update(update, client(made), made.model, made.x, QUICK, seed=0)
+    found = rebuild_from_update(update, client(made), known(made), QUICK, seed=0)
     assert found.what == "the update of north, 6 rows, round 3"
     assert found.works
     assert 0.0 < found.nearer_to_members <= 1.0
@@ -47,7 +52,7 @@ def test_an_update_is_held_against_rows_that_were_never_used(records: Callable[.
 def test_images_have_decibels(records: Callable[..., Any]) -> None:
     made = records("cnn", rows=2)
     one = ClientData(name="a", train=Rows(made.x.numpy()[:1], made.y.numpy()[:1]), test=Rows(made.x.numpy(), made.y))
-    found = rebuild_alone(one, made.model, made.theta, made.x, CONFIG, None, QUICK, seed=0)
+    found = rebuild_alone(one, made.model, known(made), made.theta, CONFIG, None, QUICK, seed=0)
     squared = float((found.rows[0].rebuilt - found.rows[0].true).square().mean())
     span = float(made.x.max() - made.x.min())
     assert found.psnr == (pytest.approx(10 * np.log10(span**2 / squared)),)

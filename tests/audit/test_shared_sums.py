@@ -17,6 +17,7 @@ from secure_sapefl.privacy.shared.form import releases
 from secure_sapefl.privacy.shared.parties import Parties
 from secure_sapefl.privacy.shared.plan import SharedPlan
 from secure_sapefl.privacy.shared.terms import SharedTerms
+from secure_sapefl.tasks.builtin import CLASSIFICATION
 
 MODEL = StackedModel((Linear(5, 3),), classes=3, widest=5)
 
@@ -47,7 +48,9 @@ def bench() -> Callable[..., SharedBench]:
         rng = np.random.default_rng(3)
         rows = Rows(rng.normal(size=(40, 5)).astype(np.float32), rng.integers(0, 3, 40))
         theta = MODEL.initial(np.random.default_rng(0))
-        return SharedBench(terms=terms, rows=rows, model=MODEL, theta=theta, trials=250, seed=1)
+        return SharedBench(
+            terms=terms, rows=rows, model=MODEL, undrawn=MODEL, task=CLASSIFICATION, theta=theta, trials=250, seed=1
+        )
 
     return make
 

@@ -2,11 +2,13 @@
 
     plain_torch.py FOLDER       every FOLDER/*.safetensors and *.pt2, on the raw rows of FOLDER/raw.npz
 
-Prints the accuracy of each file as JSON. Not a test itself.
+Prints, as JSON, what each file is judged by first: an accuracy, or of numbers the mean absolute error in their units.
+Not a test itself.
 """
 
 import json
 import sys
+import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -43,18 +45,35 @@ def prepared(x, recipe):
     return eval(formula, {**names, **known, "most": clip, "x": x}).astype(np.float32)  # noqa: S307 - our own formula
 
 
-def accuracy(path, X, y):
-    recipe = json.loads(path.with_suffix(".preprocessing.json").read_text())
+def described(path):
+    """What the file says of itself."""
+    if path.suffix == ".pt2":
+        with zipfile.ZipFile(path) as archive:
+            (name,) = [name for name in archive.namelist() if name.endswith("extra/about.json")]
+            return json.loads(archive.read(name))
+    with safe_open(path, framework="pt") as file:
+        return json.loads(file.metadata()["about"])
+
+
+def judged(path, X, y):
+    recipe, about = json.loads(path.with_suffix(".preprocessing.json").read_text()), described(path)
     rows = torch.from_numpy(prepared(X, recipe))
     module = torch.export.load(path).module() if path.suffix == ".pt2" else from_state_dict(path)
     with torch.no_grad():
-        return float(np.mean(module(rows).numpy().argmax(1) == y))
+        outputs = module(rows).numpy()
+    if about["task"] == "classification":
+        return float(np.mean(outputs.argmax(1) == y))
+    if about["task"] == "multilabel":
+        return float(np.mean((outputs > 0) == y))
+    numbers = {name: np.array(about[name]) for name in ("width", "centre")}
+    found = eval(about["formula"], {**numbers, "outputs": outputs.astype(np.float64)})  # noqa: S307 - our own formula
+    return float(np.mean(np.abs(found - y)))
 
 
 def main(folder):
     raw = np.load(folder / "raw.npz")
     files = sorted((*folder.glob("*.safetensors"), *folder.glob("*.pt2")))
-    print(json.dumps({file.name: accuracy(file, raw["X"], raw["y"]) for file in files}))
+    print(json.dumps({file.name: judged(file, raw["X"], raw["y"]) for file in files}))
 
 
 if __name__ == "__main__":

@@ -75,6 +75,33 @@ def test_plain_torch_runs_every_methods_program(results: tuple[Path, dict[str, R
         assert found[file] == reported(by_method[Path(file).stem])
 
 
+OTHER_TASKS: dict[str, dict[str, str]] = {"regression": {"task": "regression"}, "multilabel": {}}
+QUICK = ("fedavg-ft", "sapefl")  # the others are slow
+
+
+@pytest.mark.parametrize("methods", [QUICK, pytest.param(tuple(ALGORITHMS), marks=pytest.mark.slow)])
+@pytest.mark.parametrize("task", OTHER_TASKS)
+def test_plain_torch_finds_what_is_reported_of_other_tasks(task: str, methods: tuple[str, ...], tmp_path: Path) -> None:
+    """Labels that are yes or no to the last digit; numbers but for rounding, since a model answers in float32 and what
+    is one product here is one of many sites there."""
+    rng, sites = np.random.default_rng(5), np.repeat(["east", "north", "south"], 30)
+    X, split = 100 + 40 * rng.normal(size=(90, 3)), np.tile(np.r_[np.zeros(20, int), np.ones(10, int)], 3)
+    y = (X[:, :2] > 100).astype(int) if task == "multilabel" else 20 + X[:, :1] / 10
+    np.savez(tmp_path / "mine.npz", X=X, y=y, group=sites, split=split)
+    kept = (sites == SITE) & (split == 1)
+    np.savez(tmp_path / "raw.npz", X=X[kept], y=y[kept])
+    small = {"dataset": str(tmp_path / "mine.npz"), "rounds": 1, "local_epochs": 1, "workers": 0, **OTHER_TASKS[task]}
+    able = [name for name in methods if name != "fedas"]  # which needs classes
+    results = {name: simulate(Config(method=name, protection="plaintext", **small)) for name in able}
+    found = found_by_plain_torch(tmp_path, results, [*(f"{name}.safetensors" for name in able), "sapefl.pt2"])
+    for file, value in found.items():
+        assert value == pytest.approx(judged(results[Path(file).stem]), rel=1e-5 if task == "regression" else 0)
+
+
+def judged(result: Result) -> float:
+    return result.main.per_client[result.facts["client_names"].index(SITE)]
+
+
 def test_the_metadata_says_whose_it_is_and_what_it_is(
     results: tuple[Path, dict[str, Result]], elsewhere: dict[str, float]
 ) -> None:

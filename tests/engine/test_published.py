@@ -66,6 +66,17 @@ def test_the_published_model_answers_as_the_runs_own(ended: Callable[..., Path],
 
 
 @pytest.mark.filterwarnings("ignore::secure_sapefl.privacy.errors.PrivacyWarning")
+def test_a_named_model_that_is_a_module_answers_too(ended: Callable[..., Path], tiny: Tiny, tmp_path: Path) -> None:
+    """Only the MLP and the CNN did."""
+    changes = {"model": "table", "rounds": 1, "method": "fedavg", "protection": "plaintext"}
+    folder = ended(**changes)
+    model = release_run(folder, tmp_path / "model.npz")
+    clients = assemble(tiny(**changes)).federation.clients
+    right = [(model.probabilities(c.test.X).argmax(1) == c.test.y).mean() for c in clients]
+    assert right == pytest.approx(json.loads((folder / "summary.json").read_text())["global_accuracy"]["per_client"])
+
+
+@pytest.mark.filterwarnings("ignore::secure_sapefl.privacy.errors.PrivacyWarning")
 def test_releases_are_counted_on_disk_and_end(ended: Callable[..., Path], tmp_path: Path) -> None:
     folder = ended(rounds=1)
     for number in range(MAX_RELEASES):

@@ -1,6 +1,6 @@
 """Which metric a page shows, in which form, and which way is better."""
 
-from secure_sapefl.report.shown import ACCURACY, AUC, Shown, shown_of
+from secure_sapefl.report.shown import ACCURACY, AUC, Shown, directions, shown_of
 
 MAE = Shown(name="mae", title="MAE", higher_is_better=False)
 
@@ -22,3 +22,11 @@ def test_forms() -> None:
     assert (ACCURACY.gain_form(-0.01), MAE.gain_form(0.25)) == ("−1.0", "+0.250")
     assert (ACCURACY.tick(0.5), MAE.tick(0.5)) == ("50 %", "0.5")
     assert (ACCURACY.heading, MAE.direction, MAE.unit_of_gain) == ("Accuracy", ", lower is better", "MAE")
+
+
+def test_programs_are_told_which_way_is_better() -> None:
+    error = Shown(name="mae", title="MAE", higher_is_better=False)
+    assert directions((ACCURACY, error)) == {
+        "accuracy": {"title": "accuracy", "higher_is_better": True},
+        "mae": {"title": "MAE", "higher_is_better": False},
+    }

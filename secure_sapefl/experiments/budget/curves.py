@@ -14,7 +14,7 @@ from secure_sapefl.experiments.runner import Runner
 from secure_sapefl.experiments.setting import Contender
 from secure_sapefl.experiments.statistics import Estimate
 from secure_sapefl.experiments.tables import Document, Sheet, amount, is_share, number
-from secure_sapefl.report.shown import Shown
+from secure_sapefl.report.shown import Shown, directions
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -92,7 +92,7 @@ def document(curves: Curves) -> Document:
             *_too_small(sizes, request.setting.base.batch_size),
         ),
         records=tuple(_record(curves, c, epsilon) for c in request.contenders for epsilon in request.epsilons),
-        extra={"delta": request.delta, "rows_per_client": list(sizes)},
+        extra={"metrics": directions((main, second)), "delta": request.delta, "rows_per_client": list(sizes)},
     )
 
 

@@ -13,7 +13,7 @@ from secure_sapefl.errors import BadInput
 from secure_sapefl.models.base import Description, Model
 from secure_sapefl.models.module import ModuleModel
 from secure_sapefl.models.presets import PRESETS, Choice, made
-from secure_sapefl.privacy.module_records import FunctionRecords, OpacusRecords, per_record
+from secure_sapefl.privacy.modules.records import FunctionRecords, OpacusRecords, per_record
 from secure_sapefl.privacy.per_record import clipped_sum, require_record_gradients
 from secure_sapefl.privacy.reference import OpacusSite
 from secure_sapefl.sape.objective import Anchors, CosineAnchored
