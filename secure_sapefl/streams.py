@@ -30,6 +30,7 @@ class Purpose(IntEnum):
     DROPOUT = 16
     SHARED_STEP = 17
     COUNT_NOISE = 18
+    RESULT_NOISE = 19
 
 
 def stream(seed: int, purpose: Purpose, *, round_index: int = 0, site: int = 0) -> np.random.Generator:

@@ -47,9 +47,11 @@ def schema(
 
     Example: `secure-sapefl data schema patients.csv --label outcome --site hospital --out schema.toml`
     """
+    from secure_sapefl.data.tables.findings import findings
     from secure_sapefl.data.tables.propose import guessed_person, guessed_site, propose, with_ranges
     from secure_sapefl.data.tables.readers import read_columns
     from secure_sapefl.data.tables.schema import schema_text
+    from secure_sapefl.data.tables.values import examined, table_of
     from secure_sapefl.storage.files import write_whole, writing
 
     if file.is_dir():
@@ -70,6 +72,8 @@ def schema(
         write_whole(out, (HEADER + schema_text(found)).encode())
     typer.echo(f"{file.name}: {columns.found}, {len(columns):,} rows")
     _show(found)
+    for one in findings(*examined(table_of(columns, found), found)):
+        typer.echo(one.sentence)
     typer.echo(f"Schema: {out}. Read it and correct it; it was read off records.")
 
 

@@ -153,12 +153,13 @@ def _cells(site: dict[str, Any]) -> tuple[object, ...]:
 
 
 def _summed(results: dict[str, Any]) -> str:
-    return f"Test results, an encrypted sum over {results['sites']} sites, of which {results['agreed']} say the same"
+    what = "Test results of the common model, with noise" if results.get("noised") else "Test results"
+    return f"{what}, an encrypted sum over {results['sites']} sites, of which {results['agreed']} say the same"
 
 
 def _result_rows(found: dict[str, Any]) -> list[tuple[str, str, str]]:
     return [
-        (name.replace("_", " "), f"{one['mean']:.3f}", f"{one['std']:.3f}")
+        (name.replace("_", " "), f"{one['mean']:.3f}", "–" if one["std"] is None else f"{one['std']:.3f}")
         for name, one in found["results"]["results"].items()
     ]
 

@@ -29,7 +29,7 @@ class Results:
 
     def __init__(self, path: Path, terms: RoundTerms) -> None:
         file = terms.file
-        self._path, self._rounds = path, file.rounds
+        self._path, self._rounds, self._noised = path, file.rounds, file.privacy is not None
         self._plan = None if file.metrics == "none" else _plan(terms)
         self._frames: dict[SiteId, bytes | None] = {}  # None: has none to give
         self.settled, self._senders = file.metrics == "none", 0
@@ -44,9 +44,12 @@ class Results:
             return
         if not self.settled:
             self._frames[message.site] = message.results
-        elif self.sum is not None and message.total is not None and is_result_total(message.total):
+        elif self.sum is not None and message.total is not None and self._reads(message.total):
             self._totals[message.site] = message.total
             self._save()
+
+    def _reads(self, total: tuple[int, ...]) -> bool:
+        return is_result_total(total, noised=self._noised)
 
     def has_heard(self, site: SiteId) -> bool:
         return site in self._frames
@@ -68,7 +71,7 @@ class Results:
         said = Counter(self._totals.values()).most_common(1)
         if self._plan is None or not said or said[0][1] < self._plan.least:
             return None
-        return ResultSum(self._senders, said[0][0]).to_json() | {"agreed": said[0][1]}
+        return ResultSum(self._senders, said[0][0], self._noised).to_json() | {"agreed": said[0][1]}
 
     def _save(self) -> None:
         total = None if self.sum is None else base64.b64encode(self.sum).decode()
@@ -83,7 +86,8 @@ class Results:
 
 def _plan(terms: RoundTerms) -> SumOfCounts:
     assert isinstance(terms.params, Parameters), "a study with joint keys sums no results"
-    return results_plan(terms.params, terms.study, least_senders(terms.file.min_cohort))
+    noised = terms.file.privacy is not None
+    return results_plan(terms.params, terms.study, least_senders(terms.file.min_cohort), noised=noised)
 
 
 def _fits(plan: SumOfCounts, site: SiteId, frame: bytes) -> bool:

@@ -29,8 +29,8 @@ from secure_sapefl.data.table import Table
 from secure_sapefl.data.tables.array_labels import codes, labels_of
 from secure_sapefl.data.tables.choice import OPTIONS, Wish, prepared, require_fixed
 from secure_sapefl.data.tables.columns import Columns, is_missing
-from secure_sapefl.data.tables.findings import Examined, findings
-from secure_sapefl.data.tables.propose import label_columns, label_settings, propose
+from secure_sapefl.data.tables.findings import Examined, Finding, findings
+from secure_sapefl.data.tables.propose import guessed_site, label_columns, label_settings, propose
 from secure_sapefl.data.tables.readers import read_columns
 from secure_sapefl.data.tables.schema import Numeric, TableSchema, load_table_schema
 from secure_sapefl.data.tables.values import by_label, examined, table_of
@@ -87,9 +87,16 @@ def _by_schema(source: Path | Columns, chosen: Mapping[str, Any], reading: Readi
     table = table_of(columns, schema)
     natural = table.group is not None if reading.partition is None else reading.partition == "natural"
     apart = schema.scaling == "site" and (reading.private or (reading.schema is not None and natural))
-    found = () if reading.private else findings(*examined(table, schema))
+    found = () if reading.private else (*findings(*examined(table, schema)), *_unnamed_site(columns, schema))
     named = replace(table, source=f"{columns.source}, {len(columns):,} rows", findings=found)
     return prepared(named, schema.features, _wish(reading, chosen, apart=apart))
+
+
+def _unnamed_site(columns: Columns, schema: TableSchema) -> tuple[Finding, ...]:
+    """A column that is called as sites are, where nobody has named one: rows go to invented sites."""
+    name = None if schema.site is not None else guessed_site(columns, (schema.label, schema.person))
+    says = "may name the sites; rows are dealt to invented ones unless it is named with --group, or by a schema"
+    return () if name is None else (Finding(kind="site", column=name, says=says),)
 
 
 def _without_schema(columns: Columns, reading: Reading) -> TableSchema:

@@ -30,13 +30,14 @@ class Schedule:
     queries: int  # releases of similarities in a round
     score_fraction: float  # of the RDP budget, at the best order, that goes to them
     preparation: float | None = None  # noise multiplier of a release before the first round
+    results: float | None = None  # of one after the last
 
     def composition(self, noise: "Noise") -> Composition:
         """The whole study as one composition."""
-        before = [] if self.preparation is None else [(self.preparation, 1.0, 1)]
+        once = [(noise, 1.0, 1) for noise in (self.preparation, self.results) if noise is not None]
         queries = [] if noise.score is None else [(noise.score, 1.0, self.rounds * self.queries)]
         steps = [] if noise.training is None else [(noise.training, self.sample_rate, self.rounds * self.steps)]
-        return sorted((*before, *steps, *queries))
+        return sorted((*once, *steps, *queries))
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,5 +101,5 @@ def score_share(budget: Budget, schedule: Schedule, noise: Noise) -> float:
     """Which share of the RDP spent, at the best order, the similarities take."""
     spent = schedule.composition(noise)
     order = best_order(spent, budget.delta)
-    scores = replace(schedule, preparation=None).composition(Noise(None, noise.score))
+    scores = replace(schedule, preparation=None, results=None).composition(Noise(None, noise.score))
     return renyi_divergence(scores, order) / renyi_divergence(spent, order)

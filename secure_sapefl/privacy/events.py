@@ -10,7 +10,10 @@ from secure_sapefl.errors import BadInput
 Mechanism = Literal["dp-sgd", "gaussian"]
 PREPARATION: Final = "preparation"
 TABLE_ONE: Final = "table 1"
+TEST_RESULTS: Final = "test results"
 """Releases of counts, as ledgers call them."""
+OF_NO_ROUND: Final = (PREPARATION, TEST_RESULTS)
+"""Before the first round of a study that trains, and after the last."""
 _SHARED: Final = ("contributors", "colluders")  # left out of files where there is no such thing
 
 

@@ -6,7 +6,7 @@ from typing import Any, Protocol
 from secure_sapefl.algorithms.releases import Releases
 from secure_sapefl.privacy.accounting import Composition
 from secure_sapefl.privacy.errors import BudgetExhausted
-from secure_sapefl.privacy.events import PREPARATION, Budget, Event
+from secure_sapefl.privacy.events import OF_NO_ROUND, Budget, Event
 from secure_sapefl.privacy.group import PrivateGroup
 from secure_sapefl.privacy.ledger import Ledger, Paid, Store
 from secure_sapefl.privacy.randomness import GeneratorName, Randomness, RandomnessFor
@@ -56,9 +56,10 @@ class PayingSite(Protocol):
         return self.ledger.holds(list(self.events(round_index).values()))
 
     def has_paid(self, round_index: int) -> bool:
-        """Whether something of this round is on record; what was released before the first one is of no round."""
+        """Whether something of this round is on record; what was released before the first and after the last is of
+        none."""
         place = (self.study, round_index)
-        events = (event for event in self.ledger.events if event.release != PREPARATION)
+        events = (event for event in self.ledger.events if event.release not in OF_NO_ROUND)
         return any((event.study, event.round_index) == place for event in events)
 
 

@@ -51,6 +51,7 @@ class Terms:
     score_fraction: float
     secure_noise: bool
     preparation: float | None = None  # noise multiplier of the counts from which sites agree on a preparation
+    results: float | None = None  # of the counts behind test results that leave a deployed site
 
     @classmethod
     def from_config(cls, config: Config, algorithm: Algorithm, options: Settings, study: str) -> "Terms | None":
@@ -83,6 +84,7 @@ class Terms:
             queries=len(self.releases.queries),
             score_fraction=self.score_fraction,
             preparation=self.preparation,
+            results=self.results,
         )
 
     def sample_rate(self, rows: int) -> float:

@@ -22,6 +22,7 @@ from secure_sapefl.protocol.messages import SiteId
 Counts = NDArray[np.int64]
 LIMB_BITS: Final = 12
 LIMBS: Final = 4
+NOISE_OFFSET: Final = 1 << 24  # each site adds it to noised counts, which are above 0 then; taken off the total
 _EQUAL: Final = 1.0  # everybody's score
 
 

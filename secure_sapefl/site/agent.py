@@ -195,7 +195,7 @@ class Agent:
         has_all = self.state.absorbed + 1 == self._terms.file.rounds
         if self._results is None or not has_all or self.halted is not None:
             return None
-        return self._results.frame(self.judged)
+        return self._results.frame(self.state, self.judged)
 
     # invitations
 

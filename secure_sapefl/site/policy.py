@@ -71,6 +71,7 @@ methods = ["sapefl", "fedavg", "fedavg-ft", "fedprox", "ditto", "lcfed"]
 
 # May this site's results on its own test records leave? false: they stay. "sum": only inside an encrypted sum over at
 # least four sites and min_cohort, once, after the last round; the coordinator is told mean and spread, nobody's own.
+# In a private study with noise that its budget pays for, and only of the common model.
 metrics_may_leave = false
 
 # After every round this site judges its model on test records it holds back; only this site sees the result. Name

@@ -12,10 +12,11 @@ from torch import Tensor
 
 from secure_sapefl.algorithms.group import Peers
 from secure_sapefl.protocol.messages import Invitation, Refusal, RoundOutcome, RoundUpload
-from secure_sapefl.protocol.results import least_senders, results_plan
+from secure_sapefl.protocol.results import least_senders, result_counts, results_plan
 from secure_sapefl.protocol.site import GroupRound, absorb, concluded, open_peers
 from secure_sapefl.protocol.sums import Counts, SumOfCounts
 from secure_sapefl.site.evaluation.judged import Judged, judge
+from secure_sapefl.site.evaluation.paid_results import paid_results
 from secure_sapefl.site.evaluation.subgroups import Subgroup
 from secure_sapefl.site.keys import SharedKey, SiteKeys
 from secure_sapefl.site.own_model import common_model, personal_model
@@ -81,6 +82,15 @@ class StudySite:
         outputs = None if common is None else self.training.on_test_rows(common)[0]
         return judge(max(state.absorbed, 0), y, own, outputs, self._groups, self._terms.blueprint.task.metrics)
 
+    def results(self, state: SiteState, judged: Judged | None) -> Counts | None:
+        """What may leave of test results, before it is encrypted: of the own model, or, in a private study, of the
+        common one, noised and paid for. None where nothing can be said, or paid."""
+        if self.privacy is None:
+            return None if judged is None else result_counts(judged.own)
+        common = common_model(self._terms, state)
+        assert common is not None, "a private study whose results leave has a common model"
+        return paid_results(self._terms, self.privacy, *self.training.on_test_rows(common))
+
     def protected_results(self, counts: Counts) -> bytes:
         """This site's test results, for the server to add to the others'."""
         return self._results_plan.protected(self._shared.equal_sums(self.policy), counts, self.name)
@@ -97,7 +107,8 @@ class StudySite:
     @property
     def _results_plan(self) -> SumOfCounts:
         least = max(least_senders(self._terms.file.min_cohort), self.policy.min_cohort)
-        return results_plan(self._shared.key.params, self._terms.blueprint.study, least)
+        noised = self.privacy is not None
+        return results_plan(self._shared.key.params, self._terms.blueprint.study, least, noised=noised)
 
     def take_part(
         self, state: SiteState, invitation: Invitation

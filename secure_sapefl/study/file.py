@@ -158,8 +158,16 @@ class StudyFile(StudySettings):
             return
         if self.data.label_is.kind != "class":
             raise StudyRejected("Test results are summed on a grid from 0 to 1, of classifications; leave out metrics.")
-        if self.privacy is not None:
-            raise StudyRejected("Test results of a private study stay at the sites; leave out metrics.")
+        if self.privacy is not None and self.dp_noise == "shared":
+            raise StudyRejected(
+                "Test results are paid for with noise of each site's own; with shared noise they stay. Leave out "
+                "metrics."
+            )
+        if self.privacy is not None and self.scaled_by == "site":
+            raise StudyRejected(
+                "Rows are prepared with each site's own means and deviations, so that one record moves the results of "
+                "others: such results stay. Choose preparation public or common, or leave out metrics."
+            )
         if self.keys == "joint":
             raise StudyRejected("Test results are summed under the cohort key; with joint keys, leave out metrics.")
         if len(self.roster) < SMALLEST_SUM:

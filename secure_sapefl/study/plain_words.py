@@ -11,6 +11,7 @@ from secure_sapefl.protocol.results import RESULTS, least_senders
 from secure_sapefl.study.counting import CountingTerms
 from secure_sapefl.study.counting_words import bytes_of, what_leaves
 from secure_sapefl.study.file import StudyFile
+from secure_sapefl.study.settings import PrivacyTerms
 from secure_sapefl.study.terms import StudyTerms
 
 _SUM: Final = "the sum of some records' gradients at the common model"
@@ -65,13 +66,24 @@ def exposure(terms: StudyTerms) -> Exposure:
 def results_words(file: StudyFile) -> str:
     """What becomes of a site's results on its own test records."""
     if file.metrics == "none":
-        private = "; in a private study they would need noise of their own" if file.privacy is not None else ""
-        return f"stay at the site{private}"
+        return "stay at the site"
     least = least_senders(file.min_cohort)
+    once = f"leave once, after the last round, encrypted, as a part of a sum over at least {least} sites"
+    if file.privacy is None:
+        return f"{once}: {', '.join(RESULTS)}. Sites open the sum and tell the server, which shows mean and spread"
     return (
-        f"leave once, after the last round, encrypted, as a part of a sum over at least {least} sites: "
-        f"{', '.join(RESULTS)}. Sites open the sum and tell the server, which shows mean and spread"
+        f"{once}: how many test records the common model gets right and wrong, and its Brier score, with noise of "
+        f"deviation {_noise_in_records(file.privacy):.3g} records, paid from the study's budget. Its AUC and "
+        "calibration error and all results of the own model stay: no small noise hides what one record does to them. "
+        "Sites open the sum and tell the server, which shows it over all records"
     )
+
+
+def _noise_in_records(privacy: PrivacyTerms) -> float:
+    from secure_sapefl.privacy.counts import RESULT_NOISE, multiplier_of_results  # takes seconds to import
+    from secure_sapefl.privacy.events import Budget
+
+    return RESULT_NOISE.deviation(multiplier_of_results(Budget(privacy.epsilon, privacy.delta))) / RESULT_NOISE.step
 
 
 def leaving(terms: StudyTerms) -> tuple[Leaving, ...]:

@@ -87,7 +87,12 @@ class StudyTerms(RoundTerms):
         study = self.blueprint
         if self.shared is not None:
             return self.shared.terms(study.options, self.file.wire_name)
-        return Terms.from_config(study.config, study.algorithm, study.options, self.file.wire_name)
+        terms = Terms.from_config(study.config, study.algorithm, study.options, self.file.wire_name)
+        if terms is None or self.file.metrics == "none":
+            return terms
+        from secure_sapefl.privacy.counts import multiplier_of_results
+
+        return replace(terms, results=multiplier_of_results(terms.budget))
 
 
 def _task(file: StudyFile) -> Task:
@@ -106,3 +111,8 @@ def _check(file: StudyFile, algorithm: Algorithm) -> None:
         raise StudyRejected(f"{algorithm.title} sends nothing: there is no study to run. Choose another method.")
     if file.privacy is not None and isinstance(algorithm.releases, NotPrivate):
         raise StudyRejected(f"{algorithm.title} has no differentially private form: {algorithm.releases.reason}")
+    if file.privacy is not None and file.metrics != "none" and algorithm.homomorphic is not Homomorphic.WEIGHTED_SUM:
+        raise StudyRejected(
+            f"{algorithm.title} has no common model, and test results of a private study are those of one: what its "
+            "training cost is paid for. Leave out metrics."
+        )

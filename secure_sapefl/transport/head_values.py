@@ -24,6 +24,13 @@ def read_count(value: object) -> int:
     return value
 
 
+def read_total(value: object) -> int:
+    """Of many counts."""
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 2**53:
+        raise ValueError("not a total")
+    return value
+
+
 def read_name(value: object) -> SiteId:
     if not is_name(value):
         raise ValueError("not a name")

@@ -27,6 +27,7 @@ from secure_sapefl.transport.head_values import (
     read_count,
     read_name,
     read_nonce,
+    read_total,
     read_words,
 )
 from secure_sapefl.transport.heads import (
@@ -167,6 +168,6 @@ def read_to_server(parts: Parts, roster: Roster, study: str) -> ToServer:
             reports=tuple(read_bytes(report) for report in head["reports"]),
             unjudged=tuple(read_count(index) for index in head["unjudged"]),
             results=next(with_pieces) if head["results"] else None,
-            total=None if head["total"] is None else tuple(read_count(count) for count in head["total"]),
+            total=None if head["total"] is None else tuple(map(read_total, head["total"])),
             table=next(with_pieces) if head["table"] else None,
         )

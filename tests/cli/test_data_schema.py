@@ -101,6 +101,18 @@ def test_what_ruins_a_study_is_listed_and_stops_a_run_until_it_is_waved_through(
     quick = ("--rounds", "1", "--local-epochs", "1", "--protection", "plaintext", "--method", "fedavg", "--out", "run")
     assert run("data", "check", "cases.csv", "--label", "y", "--clients", "2", monkeypatch=monkeypatch) == 0
     assert "Column 'case': a different whole number in every record" in " ".join(capsys.readouterr().out.split())
+    assert run("data", "schema", "cases.csv", "--label", "y", monkeypatch=monkeypatch) == 0
+    assert "Column 'case': a different whole number in every record" in " ".join(capsys.readouterr().out.split())
     assert run(*words, *quick, monkeypatch=monkeypatch) == 2
     assert "--accept 'identifier:case'" in " ".join(capsys.readouterr().err.split())
     assert run(*words, *quick, "--accept", "identifier:case", monkeypatch=monkeypatch) == 0
+
+
+def test_a_column_that_may_name_the_sites_is_not_passed_over(
+    table: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words, told = ("data", "check", "klinik.csv", "--label", "krank"), "Column 'Klinik': may name the sites"
+    assert run(*words, "--clients", "2", monkeypatch=monkeypatch) == 0
+    assert told in " ".join(capsys.readouterr().out.split())
+    assert run(*words, "--group", "Klinik", monkeypatch=monkeypatch) == 0
+    assert told not in " ".join(capsys.readouterr().out.split())

@@ -7,13 +7,21 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
 from sapefl_crypto import ClaimPolicy
 from sapefl_crypto.errors import AggregateRejected, CryptoError
 from secure_sapefl.errors import BadInput
+from secure_sapefl.privacy.counts import RESULT_NOISE, multiplier_of_results
+from secure_sapefl.privacy.events import TEST_RESULTS, Budget
+from secure_sapefl.privacy.randomness import KeyedRandomness
 from secure_sapefl.protocol.encrypted import CkksCodec
-from secure_sapefl.protocol.results import RESULTS, results_plan
+from secure_sapefl.protocol.results import RESULTS, results_plan, row_counts
+from secure_sapefl.protocol.sums import NOISE_OFFSET
+from secure_sapefl.site.own_model import common_model
+from secure_sapefl.streams import Purpose, stream
 from secure_sapefl.transport.wire import ToServer, read_to_server, write_to_server
+from tests.deployed_study import PRIVATE
 
 Build = Callable[..., Any]
 
@@ -126,3 +134,39 @@ def test_studies_without_it_end_as_before(world: Build) -> None:
     deployed.run()
     assert deployed.server.status()["results"] is None
     assert not (deployed.folder / "server" / "results.json").exists()
+
+
+def test_in_a_private_study_the_common_models_results_are_noised_and_paid_for(world: Build) -> None:
+    deployed = world(rounds=1, method="fedavg", metrics="sum", privacy=PRIVATE)
+    deployed.policy = deployed.policy.model_copy(update={"metrics_may_leave": "sum"})
+    deployed.start_all()
+    deployed.run()
+    told = deployed.server.status()["results"]
+    assert (told["sites"], told["noised"], set(told["results"])) == (4, True, {"accuracy", "brier"})
+    exact, noise = np.zeros(3, np.int64), np.zeros(3, np.int64)
+    deviation = RESULT_NOISE.deviation(multiplier_of_results(Budget(PRIVATE.epsilon, PRIVATE.delta)))
+    for place, (name, agent) in enumerate(deployed.agents.items()):
+        theta = common_model(deployed.terms, agent.state)
+        exact += row_counts(*agent.site.training.on_test_rows(theta))
+        drawn = torch.empty(3, dtype=torch.float64)
+        KeyedRandomness(stream(deployed.file.seed, Purpose.RESULT_NOISE, site=place)).normal_(drawn)
+        noise += np.rint(deviation * drawn.numpy()).astype(np.int64)
+        ledger = agent.site.privacy.sites[0].ledger
+        assert [event.release for event in ledger.events].count(TEST_RESULTS) == 1
+        assert ledger.epsilon <= PRIVATE.epsilon
+        total = json.loads((deployed.folder / name / "results.json").read_text())
+    assert total == (exact + noise + 4 * NOISE_OFFSET).tolist()
+    assert (noise != 0).all()
+
+
+def test_a_site_that_paid_and_lost_its_frame_does_not_send_another(world: Build) -> None:
+    deployed = world(rounds=1, method="fedavg", metrics="sum", privacy=PRIVATE)
+    deployed.policy = deployed.policy.model_copy(update={"metrics_may_leave": "sum"})
+    deployed.start_all()
+    deployed.run(until=lambda server: server.results.has_heard("north"))
+    (deployed.folder / "north" / "results").unlink()
+    agent = deployed.start_agent("north")
+    deployed.run()
+    events = agent.site.privacy.sites[0].ledger.events
+    assert [event.release for event in events].count(TEST_RESULTS) == 1
+    assert not (deployed.folder / "north" / "results").exists()

@@ -6,10 +6,12 @@ import pytest
 from secure_sapefl.privacy.accounting import composition, rdp_epsilon
 from secure_sapefl.privacy.counts import (
     SHARE_OF_PREPARATION,
+    SHARE_OF_RESULTS,
     CountNoise,
     count_event,
     multiplier_of,
     multiplier_of_preparation,
+    multiplier_of_results,
 )
 from secure_sapefl.privacy.events import PREPARATION, Budget
 from secure_sapefl.privacy.ledger import Ledger, Paid
@@ -45,6 +47,7 @@ def test_multipliers_cost_what_they_should() -> None:
     for multiplier, epsilon in (
         (multiplier_of(BUDGET), BUDGET.epsilon),
         (multiplier_of_preparation(BUDGET), SHARE_OF_PREPARATION * BUDGET.epsilon),
+        (multiplier_of_results(BUDGET), SHARE_OF_RESULTS * BUDGET.epsilon),
     ):
         spent = rdp_epsilon(composition([count_event(PREPARATION, multiplier, "t")]), BUDGET.delta)
         assert 0.98 * epsilon < spent <= epsilon

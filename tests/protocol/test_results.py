@@ -5,7 +5,17 @@ import math
 import numpy as np
 import pytest
 
-from secure_sapefl.protocol.results import RESULTS, ResultSum, is_result_total, least_senders, result_counts
+from secure_sapefl.protocol.results import (
+    COUNTED,
+    RESULTS,
+    STEP,
+    ResultSum,
+    is_result_total,
+    least_senders,
+    result_counts,
+    row_counts,
+)
+from secure_sapefl.protocol.sums import NOISE_OFFSET
 
 
 def results(accuracy: float, rest: float = 0.5) -> dict[str, float]:
@@ -40,3 +50,38 @@ def test_two_others_would_follow_from_mean_and_spread() -> None:
     apart = math.isqrt(2 * squares - total**2)
     assert {(total - apart) // 2, (total + apart) // 2} == {int(counts[1][0]), int(counts[2][0])}  # type: ignore[index]
     assert [least_senders(k) for k in (1, 3, 4, 9)] == [4, 4, 4, 9]
+
+
+def test_what_a_private_study_counts_by_hand() -> None:
+    """Of (0.5, 0.5) the first class is said; its squared distance from either label is 0.5, half of that a quarter."""
+    outputs, y = np.zeros((3, 2), np.float32), np.array([0, 0, 1])
+    assert row_counts(outputs, y).tolist() == [2 * STEP, STEP, 3 * STEP // 4]
+    assert row_counts(outputs[:0], y[:0]).tolist() == [0, 0, 0]
+
+
+def test_one_row_more_moves_each_count_by_a_step_at_most() -> None:
+    """Which is all that the noise has to hide: sqrt(2) steps, whatever the row and the model are."""
+    rng = np.random.default_rng(0)
+    outputs = np.concatenate([rng.normal(0, 5, (40, 3)), [[np.nan] * 3, [1e30, -1e30, 0]]]).astype(np.float32)
+    y = rng.integers(0, 3, len(outputs))
+    for row in range(len(outputs)):
+        kept = np.arange(len(outputs)) != row
+        right, wrong, brier = (row_counts(outputs, y) - row_counts(outputs[kept], y[kept])).tolist()
+        assert sorted((right, wrong)) == [0, STEP]
+        assert 0 <= brier <= STEP
+        assert math.hypot(right, wrong, brier) <= math.sqrt(2) * STEP
+
+
+def test_a_noised_sum_is_over_all_rows_and_stays_a_share() -> None:
+    def told(right: int, wrong: int, brier: int) -> dict[str, float]:
+        totals = tuple(STEP * count + NOISE_OFFSET * 4 for count in (right, wrong, brier))
+        assert is_result_total(totals, noised=True)
+        assert not is_result_total(totals)
+        found = ResultSum(4, totals, noised=True).to_json()
+        assert all(one["std"] is None for one in found["results"].values())
+        return {name: one["mean"] for name, one in found["results"].items()}
+
+    assert told(30, 10, 8) == {"accuracy": 0.75, "brier": 0.4}
+    assert told(-3, 10, -2) == {"accuracy": 0.0, "brier": 0.0}  # noise may be larger than what it hides
+    assert told(-5, -5, 3) == {"accuracy": 0.0, "brier": 2.0}
+    assert len(COUNTED) == 3

@@ -99,7 +99,7 @@ def test_what_was_spent_before_counts(study: StudyFile, policy: Policy) -> None:
 
 def test_test_results_stay_or_leave_as_a_sum_the_owner_allows(study: StudyFile, policy: Policy) -> None:
     (line,) = (one for one in judge(StudyTerms.from_file(study), policy, 80, ()) if one.topic == "test results")
-    assert line.says == "stay at the site; in a private study they would need noise of their own"
+    assert line.says == "stay at the site"
     assert (line.verdict, line.policy) == ("ok", "metrics_may_leave = false")
     summed = study.model_copy(update={"metrics": "sum"})
     assert judged(summed, policy) == ["test results"]
@@ -107,7 +107,12 @@ def test_test_results_stay_or_leave_as_a_sum_the_owner_allows(study: StudyFile, 
         may = policy.model_copy(update={"metrics_may_leave": allowed})
         assert judged(summed, may) == []
     (line,) = (one for one in judge(StudyTerms.from_file(summed), may, 80, ()) if one.topic == "test results")
-    assert "encrypted, as a part of a sum over at least" in line.says
+    assert "encrypted, as a part of a sum over at least 4 sites: how many test records the common model" in line.says
+    assert "its Brier score, with noise of deviation " in line.says
+    assert "AUC and calibration error and all results of the own model stay" in line.says
+    plain = StudyTerms.from_file(summed.model_copy(update={"privacy": None}))
+    (line,) = (one for one in judge(plain, may, 80, ()) if one.topic == "test results")
+    assert line.says.endswith("calibration_error. Sites open the sum and tell the server, which shows mean and spread")
 
 
 def test_means_taken_from_records_are_told(make_study: MakeStudy, policy: Policy) -> None:

@@ -1,12 +1,21 @@
 """The owner's file: its template is a policy, every value is the owner's, and each aggregate is held against it."""
 
+import re
+import shlex
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
-from sapefl_crypto import ClaimPolicy
+from sapefl_crypto import ClaimPolicy, SiteIdentity
+from sapefl_crypto.keys.custody import identity_record
+from sapefl_crypto.keys.keyfile import write_key
+from secure_sapefl.cli.app import app
 from secure_sapefl.errors import BadInput
+from secure_sapefl.site.judgement import judge
 from secure_sapefl.site.policy import TEMPLATE, Line, Policy
+from secure_sapefl.study.file import read_study
+from secure_sapefl.study.terms import StudyTerms
 
 
 def load(folder: Path, text: str = TEMPLATE) -> Policy:
@@ -64,3 +73,22 @@ def test_shared_noise_counts_only_where_the_owner_says_both_lines(tmp_path: Path
 
 def test_a_line_fits_or_conflicts() -> None:
     assert [Line.judged("t", "s", fits, "p").verdict for fits in (True, False)] == ["ok", "conflict"]
+
+
+def test_the_default_policy_accepts_what_the_guide_recommends_first(tmp_path: Path) -> None:
+    """The study that docs/deployment.md types, by the policy that `site init` writes."""
+    guide = (Path(__file__).parents[2] / "docs" / "deployment.md").read_text(encoding="utf-8").replace("\\\n", " ")
+    (typed,) = re.findall(r"^secure-sapefl study new --name heart (.*)$", guide, re.MULTILINE)
+    names = re.findall(r"--site (\S+)\.pub", typed)
+    for name in ("coordinator", *names):
+        keys = SiteIdentity.generate(name)
+        write_key(tmp_path / f"{name}.key", identity_record(keys), passphrase=None)
+        (tmp_path / f"{name}.pub").write_text(keys.public.to_text())
+    words = shlex.split(typed.replace("coordinator.key", str(tmp_path / "coordinator.key")))
+    words = [str(tmp_path / word) if word.endswith(".pub") else word for word in words]
+    made = CliRunner().invoke(app, ["study", "new", "--name", "heart", *words, "--out", str(tmp_path / "study.toml")])
+    assert made.exit_code == 0, made.output
+    study, policy = read_study(tmp_path / "study.toml"), load(tmp_path)
+    for site in study.sites:
+        lines = judge(StudyTerms.from_file(study), policy, study.declared(site), ())
+        assert [line.topic for line in lines if line.verdict == "conflict"] == []

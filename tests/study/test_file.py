@@ -138,7 +138,14 @@ def test_the_signature_must_be_one(study: StudyFile, coordinator: SiteIdentity) 
         ({"privacy": {"epsilon": 4}}, "delta"),
         ({"privacy": {"epsilon": 4, "delta": 2}}, "delta"),
         ({"metrics": "exact"}, "metrics = 'exact'"),
-        ({"metrics": "sum", "privacy": {"epsilon": 4, "delta": 1e-5}}, "of a private study stay at the sites"),
+        (
+            {"metrics": "sum", "privacy": {"epsilon": 4, "delta": 1e-5}, "dp_noise": "shared"},
+            "with shared noise they stay",
+        ),
+        (
+            {"metrics": "sum", "privacy": {"epsilon": 4, "delta": 1e-5}, "preparation": "site"},
+            "one record moves the results of others: such results stay",
+        ),
         ({"metrics": "sum", "privacy": None}, "sums over fewer show each the others'; this study has 3"),
         ({"metrics": "sum", "privacy": None, "keys": "joint"}, "with joint keys, leave out metrics"),
         ({"data": {"kind": "audio"}}, "kind = 'audio'"),

@@ -12,6 +12,7 @@ from secure_sapefl.transport.head_values import (
     read_count,
     read_name,
     read_nonce,
+    read_total,
     read_words,
 )
 
@@ -20,6 +21,7 @@ from secure_sapefl.transport.head_values import (
     ("read", "wrong"),
     [
         *((read_count, wrong) for wrong in (-1, 2**32, 1.0, True, "1", None)),
+        *((read_total, wrong) for wrong in (-1, 2**53, 1.0, True, "1", None)),
         *((read_name, wrong) for wrong in ("", "two\nlines", "x" * 1000, 7, None)),
         *((read_nonce, wrong) for wrong in ("x" * 65, 7, None)),
         *((read_bytes, wrong) for wrong in (b"raw", 7, None, "not base64!")),
@@ -33,6 +35,7 @@ def test_what_is_no_count_name_nonce_or_text_is_refused(read: Callable[[Any], ob
 
 def test_what_is_one_is_taken_as_it_is() -> None:
     assert read_count(2**32 - 1) == 2**32 - 1
+    assert read_total(2**53 - 1) == 2**53 - 1
     assert read_name("north-1") == "north-1"
     assert read_nonce("n" * 64) == "n" * 64
     assert read_bytes(bytes_as_text(b"\0\xff")) == b"\0\xff"

@@ -81,7 +81,8 @@ def require_accepted(found: Sequence[Finding], accepted: str) -> None:
 
 def _identifiers(table: Examined) -> Iterator[Finding]:
     for name in table.left_out:
-        yield Finding(kind="identifier", column=name, says="nearly every record has a value of its own; it is left out")
+        says = "too many different values to be categories; it is left out. If it names persons, let a schema say so"
+        yield Finding(kind="identifier", column=name, says=says)
     for name, values in _numbers(table):
         whole = len(values) >= FEWEST_ROWS and bool((values == np.round(values)).all())
         if whole and len(np.unique(values)) == len(values):

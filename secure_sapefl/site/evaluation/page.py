@@ -25,6 +25,8 @@ CALIBRATION: Final = Shown.from_metric(METRICS["calibration_error"])
 _STAYS: Final = {
     "none": "Nothing on this page has left the site.",
     "sum": "Of what is on this page, the own model's last results left once, inside an encrypted sum over sites.",
+    "noised": "Of what is on this page, counts behind the common model's last results left once, with noise, inside an "
+    "encrypted sum over sites.",
 }
 
 
@@ -41,7 +43,7 @@ def page(found: Findings, terms: StudyTerms, ledger: StudySummary | None) -> str
         "site.html.j2",
         None,
         title=f"{found.site} in study {terms.file.name}",
-        stays=_STAYS[terms.file.metrics],
+        stays=_STAYS["noised" if terms.file.metrics == "sum" and terms.file.privacy else terms.file.metrics],
         headlines=_headlines(found),
         facts=_facts(found, terms, ledger),
         verdict=found.verdict,

@@ -9,9 +9,9 @@ from pathlib import Path
 
 from sapefl_crypto.errors import AggregateRejected
 from secure_sapefl.errors import BadInput
-from secure_sapefl.protocol.results import result_counts
 from secure_sapefl.site.evaluation.judged import Judged
 from secure_sapefl.site.ledger.study import StudyLedger
+from secure_sapefl.site.state import SiteState
 from secure_sapefl.site.study_site import StudySite
 from secure_sapefl.storage.files import write_private
 
@@ -25,13 +25,13 @@ class LeavingResults:
         self._site, self._ledger, self._asked = site, ledger, asked
         self._frame_path, self._total_path = folder / "results", folder / "results.json"
 
-    def frame(self, judged: Judged | None) -> bytes | None:
+    def frame(self, state: SiteState, judged: Judged | None) -> bytes | None:
         """What leaves, once: of the model after the last round. None where nothing may, or nothing can be said."""
         if not self._asked or self.total is not None:
             return None
         if self._frame_path.exists():
             return self._frame_path.read_bytes()
-        counts = None if judged is None else result_counts(judged.own)
+        counts = self._site.results(state, judged)
         if counts is None:
             return None
         frame = self._site.protected_results(counts)

@@ -31,9 +31,9 @@ def judged(**changed: float) -> Judged:
 
 def test_the_same_bytes_leave_and_once_in_the_ledger(leaving: Callable[..., Any]) -> None:
     results, deployed = leaving()
-    first = results.frame(judged())
+    first = results.frame(deployed.agents["north"].state, judged())
     assert first is not None
-    assert results.frame(judged(accuracy=0.9)) == first
+    assert results.frame(deployed.agents["north"].state, judged(accuracy=0.9)) == first
     assert len(deployed.ledgers["north"].events("sent")) == 1
     assert results.total is None
 
@@ -42,23 +42,23 @@ def test_a_disk_without_room_lets_nothing_leave(leaving: Callable[..., Any]) -> 
     results, deployed = leaving()
     deployed.ledgers["north"].full = True
     with pytest.raises(OSError, match="No space"):
-        results.frame(judged())
+        results.frame(deployed.agents["north"].state, judged())
 
 
 @pytest.mark.parametrize("asked", [True, False])
 def test_nothing_leaves_unasked_or_undefined(leaving: Callable[..., Any], asked: bool) -> None:
     results, deployed = leaving(asked=asked)
-    assert results.frame(None) is None
-    assert results.frame(judged(auc=float("nan"))) is None
+    assert results.frame(deployed.agents["north"].state, None) is None
+    assert results.frame(deployed.agents["north"].state, judged(auc=float("nan"))) is None
     if not asked:
-        assert results.frame(judged()) is None
+        assert results.frame(deployed.agents["north"].state, judged()) is None
         results.take_in(b"whatever")
     assert not deployed.ledgers["north"]
 
 
 def test_a_sum_that_is_none_is_refused_and_on_record(leaving: Callable[..., Any]) -> None:
     results, deployed = leaving()
-    frame = results.frame(judged())
+    frame = results.frame(deployed.agents["north"].state, judged())
     plan = results_plan(deployed.terms.params, deployed.terms.blueprint.study, least=1)
     results.take_in(plan.added({"north": frame}))
     assert results.total is None
