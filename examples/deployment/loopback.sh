@@ -14,6 +14,7 @@ data=${4:+$(realpath "$4")}
 sites=("${@:5}")
 [ "${#sites[@]}" -gt 0 ] || sites=(north east south)
 study=$(sed -n 's/^name = "\(.*\)"$/\1/p' "$draft")
+keys=$(sed -n 's/^keys = "\(.*\)"$/\1/p' "$draft")
 umask 077
 mkdir "$folder" && cd "$folder"
 
@@ -26,10 +27,10 @@ for site in "${sites[@]}"; do
   secure-sapefl keys site --name "$site" --out "$site.key"
 done
 
-say "The custodian makes the cohort key and seals a copy for each site"
+say "The custodian makes what the sites share, and seals a copy for each"
 public=("${sites[@]/%/.pub}")
-secure-sapefl keys cohort --study "$study" --out sealed "${public[@]/#/--for=}" | tee cohort.txt
-fingerprint=$(sed -n 's/^Cohort key fingerprint: //p' cohort.txt)
+secure-sapefl keys cohort --study "$study" --keys "${keys:-shared}" --out sealed "${public[@]/#/--for=}" | tee cohort.txt
+fingerprint=$(sed -n 's/^.* fingerprint: //p' cohort.txt)
 
 say "The coordinator signs the study, with mock data to try it on"
 secure-sapefl study new --from "$draft" --coordinator coordinator.key "${public[@]/#/--site=}" --mock mock

@@ -9,6 +9,7 @@ from typing import Annotated
 
 import typer
 
+from sapefl_crypto.errors import KeyRejected
 from sapefl_crypto.keys import safe_file
 from sapefl_crypto.keys.custody import (
     cohort_record,
@@ -78,6 +79,8 @@ def cohort(
 ) -> None:
     """Make a study's cohort key and seal one copy for each site; the copies may travel over any channel.
 
+    With joint keys there is no such key. What sites then have in common is the root of the tags, which opens nothing.
+
     No plain copy stays here unless --keep names a file, which the passphrase options then protect.
 
     Examples:
@@ -102,8 +105,9 @@ def cohort(
     if keep:
         write_key(keep, record, passphrase=words, replace=overwrite)
     print_table("", ("site", "fingerprint", "sealed copy"), [(s.name, s.fingerprint, targets[s.name]) for s in sites])
-    typer.echo("Compare each site's fingerprint with the site, and have every site check the cohort key's:")
-    typer.echo(f"Cohort key fingerprint: {record.about['fingerprint']}")
+    typer.echo("Compare each site's fingerprint with the site, and have every site check that of what it was sealed:")
+    what = "Cohort key" if keys == "shared" else "Root of the tags (it opens nothing),"
+    typer.echo(f"{what} fingerprint: {record.about['fingerprint']}")
 
 
 @app.command("open")
@@ -191,7 +195,10 @@ def _read_recipients(files: Iterable[Path]) -> list[SitePublicKeys]:
 
 def read_public(file: Path) -> SitePublicKeys:
     content, _ = safe_file.read(file)
-    return SitePublicKeys.from_text(content.reveal().decode(errors="replace"))
+    try:
+        return SitePublicKeys.from_text(content.reveal().decode(errors="replace"))
+    except KeyRejected as error:
+        raise KeyRejected(f"{file}: {error}") from None
 
 
 def _refuse_existing(paths: Iterable[Path], overwrite: bool) -> None:

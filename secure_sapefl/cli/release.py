@@ -28,10 +28,11 @@ def release(
     passphrase_file: PassphraseFile = None,
     output: Format = "table",
 ) -> None:
-    """Publish the common model: write it, with noise that protects the cohort key, into a file for outsiders.
+    """Publish the common model: write it into a file for outsiders, with noise that protects the cohort key.
 
-    A decrypted model can give the key away; with this noise it does not. The noise is tiny, and hides nothing about
-    records. Releases are counted on disk, because sixteen of them are all that the noise is made for.
+    Where sites share a key, a decrypted model can give it away; with this noise it does not. The noise is tiny, and
+    hides nothing about records. Releases are counted on disk, because sixteen are all that the noise is made for. With
+    joint keys there is no such key, and no noise.
 
     Examples:
 

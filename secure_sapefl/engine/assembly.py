@@ -89,6 +89,7 @@ class Assembly:
             "seed": config.seed,
             "protection": config.protection,
             "keys": config.keys,
+            **({"colluders": config.colluders} if config.keys == "joint" else {}),
             "device": str(self.device),
             **self._about_the_model(),
             **self._about_the_labels(),

@@ -40,8 +40,8 @@ from secure_sapefl.tasks.builtin import TASKS
 _FORMAT: Final = 1
 _RELEASES: Final = "releases.jsonl"
 _BARE: Final = (
-    "The model was trained without differential privacy: whoever has it may learn things about single records. The "
-    "noise of a release protects the cohort key, and nothing else."
+    "The model was trained without differential privacy: whoever has it may learn things about single records. What a "
+    "release adds to it protects a key at most, and no record."
 )
 
 

@@ -62,7 +62,7 @@ class RunFolder:
         """A folder for a new run; one that holds anything already is left alone."""
         _check_unused(path)
         with writing(path):
-            path.mkdir(parents=True, exist_ok=True)
+            path.mkdir(mode=0o700, parents=True, exist_ok=True)  # models of every site are going to lie there
         folder = cls(path)
         try:
             _check_unused(path)  # once more: who held the lock until now may have been here

@@ -132,7 +132,7 @@ def test_existing_copies_stay(keys, sealed, tmp_path):
         (("site", "--name", "x", "--out", "absent/x.key"), "absent/x.key cannot be written"),
         (("site", "--name", "x", "--out", ".", "--overwrite"), "cannot be written"),
         (("cohort", "--study", "s", "--for", "absent.pub", "--out", "new"), "absent.pub cannot be read"),
-        (("cohort", "--study", "s", "--for", "a.key", "--out", "new"), "not a site's public key"),
+        (("cohort", "--study", "s", "--for", "a.key", "--out", "new"), "a.key: This is not a site's public key"),
         (("cohort", "--study", "s", "--for", "a.pub", "--for", "a.pub", "--out", "new"), "More than one --for"),
         (("cohort", "--study", " ", "--for", "a.pub", "--out", "new"), "study's name"),
         (("cohort", "--study", "s\x1b", "--for", "a.pub", "--out", "new"), "printable"),

@@ -102,7 +102,7 @@ def test_forty_sites_draw_a_committee_and_the_rest_send_all_the_same(tiny: Make)
     [
         ({"clients": 2}, "need 3 senders in a round, and 2 of 2 sites take part"),
         ({"scores": "hidden"}, "Joint keys and hidden scores do not go together"),
-        ({"colluders": 3}, "withstand 3 colluding sites need 5 senders"),
+        ({"colluders": 3}, r"\(--colluders 3\) need 5 senders"),
     ],
 )
 def test_what_cannot_be_is_refused_before_anything_is_trained(tiny: Make, changes: Any, sentence: str) -> None:

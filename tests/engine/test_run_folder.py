@@ -42,6 +42,10 @@ def test_a_stopped_encrypted_run_ends_in_the_same_numbers(
     assert numbers(resume(tmp_path / "run").summary()) == numbers(simulate(config).summary())
 
 
+def test_the_folder_is_its_owners_alone(whole: tuple[Path, Result]) -> None:
+    assert whole[0].stat().st_mode & 0o077 == 0
+
+
 def test_a_finished_run_is_left_as_it_is(whole: tuple[Path, Result], tiny: Tiny, tmp_path: Path) -> None:
     out = tmp_path / "run"
     expected = simulate(tiny(rounds=2), out).summary()

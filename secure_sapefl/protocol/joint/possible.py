@@ -19,8 +19,9 @@ def require_possible(study: Study) -> None:
             "--keys shared."
         )
     if not study.relay_only and study.cohort_size < study.fewest_in_a_sum:
+        way = "Have more sites take part" if study.colluders == 1 else "Have more sites take part, lower --colluders"
         raise BadInput(
-            f"Joint keys that withstand {study.colluders} colluding sites need {study.fewest_in_a_sum} senders in a "
-            f"round, and {study.cohort_size} of {len(study.sites)} sites take part in one. Raise --participation or "
-            "the number of sites, lower --colluders, or use --keys shared."
+            f"Joint keys that withstand colluding sites (--colluders {study.colluders}) need {study.fewest_in_a_sum} "
+            f"senders in a round, and {study.cohort_size} of {len(study.sites)} sites take part in one. {way}, or use "
+            "--keys shared."
         )
