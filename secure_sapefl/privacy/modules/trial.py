@@ -24,7 +24,7 @@ class Differs(Exception):
     """Something computes other gradients than autograd."""
 
 
-REFUSALS: Final = (NotImplementedError, RuntimeError, ValueError, AttributeError, TypeError, Differs)
+REFUSALS: Final = (NotImplementedError, RuntimeError, ValueError, AttributeError, TypeError, LookupError, Differs)
 """By which a way says that it has no form for a model, or shows that it is wrong."""
 
 

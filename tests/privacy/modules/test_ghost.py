@@ -112,6 +112,19 @@ def test_over_long_sequences_the_gradient_is_the_shorter_way() -> None:
     assert saved[11] - saved[12] == 16 * 16 + 16 + 16 * 16
 
 
+def test_layers_that_are_called_by_keyword_are_left_to_torch_func() -> None:
+    """Opacus' hooks see no input there, and fail with an index."""
+
+    class Named(Wide):
+        def forward(self, x: Tensor) -> Tensor:
+            answer: Tensor = self.fc(input=self.second(input=self.first(input=x)))
+            return answer
+
+    model = own(Named)
+    assert ghost(model) is None
+    assert isinstance(records.per_record(model), records.FunctionRecords)
+
+
 def test_a_layer_that_is_called_twice_is_left_to_the_other_way() -> None:
     class Twice(Wide):
         def forward(self, x: Tensor) -> Tensor:
