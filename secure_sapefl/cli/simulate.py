@@ -1,10 +1,12 @@
 """`secure-sapefl simulate`: one study, all sites on this machine."""
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import datetime
 from itertools import chain, count
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -17,6 +19,10 @@ from secure_sapefl.cli.setting_options import takes
 from secure_sapefl.cli.tables import show_summary
 from secure_sapefl.config import Config, read_toml
 from secure_sapefl.own_code import short
+
+if TYPE_CHECKING:
+    from secure_sapefl.engine.events import Observer
+    from secure_sapefl.engine.ranks import Ranks
 
 
 @takes(Config)
@@ -60,15 +66,24 @@ def simulate(
 
     `secure-sapefl simulate --resume runs/mine`
 
+    `torchrun --nproc-per-node=2 -m secure_sapefl simulate --clients 1000 --peers-per-client 10`
+
     `secure-sapefl simulate --config runs/mine/config.toml --format json > numbers.json`
     """
+    from secure_sapefl.engine.ranks import ranks_here
+    from secure_sapefl.report.run_report import write_report
+
     chosen = _config(settings, config)
     folder = resume or out or _default_folder(chosen)
     with going_on_with(lambda: resume_command(folder, *_flags(audit, output, quiet, live))):
-        if resume is not None:
-            summary = _resume(resume, settings, config, out, quiet, live)
-        else:
-            summary = _simulate(chosen, folder, quiet, live)
+        with ranks_here() as ranks:
+            if resume is not None:
+                summary = _resume(resume, settings, config, out, quiet, live, ranks)
+            else:
+                summary = _simulate(chosen, folder, quiet, live, ranks)
+        if not ranks.first:
+            return
+        write_report(folder)
         findings = audited(folder, quiet=quiet) if audit else None
     if output == "json":
         typer.echo(json.dumps(summary if findings is None else summary | {"audit": findings.to_json()}))
@@ -78,34 +93,46 @@ def simulate(
         conclude(findings, folder, show=output == "table")
 
 
-def _simulate(config: Config, folder: Path, quiet: bool, live: bool) -> dict[str, Any]:
+def _simulate(config: Config, folder: Path, quiet: bool, live: bool, ranks: "Ranks") -> dict[str, Any]:
     from secure_sapefl.engine.assembly import federation_of
     from secure_sapefl.engine.simulator import simulate as run
-    from secure_sapefl.report.run_report import write_report
 
     with download_progress() as progress:
         federation = federation_of(config, progress)
+    with _watching(folder, config, quiet, live, ranks) as observers:
+        return run(config, folder, federation=federation, observers=observers, ranks=ranks).summary()
+
+
+@contextmanager
+def _watching(
+    folder: Path, config: Config, quiet: bool, live: bool, ranks: "Ranks"
+) -> Iterator[tuple["Observer", ...]]:
+    """Who is told of the rounds: somebody beside the server, nobody on other ranks."""
+    if not ranks.first:
+        yield ()
+        return
     with live_view(live, folder) as watching, round_progress(config.rounds, quiet) as progress_bar:
-        summary = run(config, folder, federation=federation, observers=(*watching, progress_bar)).summary()
-    write_report(folder)
-    return summary
+        yield (*watching, progress_bar)
 
 
 def _resume(
-    folder: Path, settings: dict[str, Any], config: Path | None, out: Path | None, quiet: bool, live: bool
+    folder: Path,
+    settings: dict[str, Any],
+    config: Path | None,
+    out: Path | None,
+    quiet: bool,
+    live: bool,
+    ranks: "Ranks",
 ) -> dict[str, Any]:
     from secure_sapefl.engine.run_folder import config_of
     from secure_sapefl.engine.simulator import resume as run
     from secure_sapefl.errors import BadInput
-    from secure_sapefl.report.run_report import write_report
 
     if settings or config or out:
         raise BadInput("--resume goes on with the run as it was begun; leave out the other options of the study.")
-    begun = config_of(folder)
-    with live_view(live, folder) as watching, round_progress(begun.rounds, quiet) as progress_bar:
-        summary = run(folder, observers=(*watching, progress_bar)).summary()
-    write_report(folder)
-    return summary
+    begun = ranks.from_first(lambda: config_of(folder))
+    with _watching(folder, begun, quiet, live, ranks) as observers:
+        return run(folder, observers=observers, ranks=ranks).summary()
 
 
 def _config(settings: dict[str, Any], file: Path | None) -> Config:

@@ -3,8 +3,9 @@
 The server's half is `protocol.server.Server`, which the simulator hands nothing from here but messages.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 
 import torch
 from torch import Tensor
@@ -14,7 +15,10 @@ from secure_sapefl.algorithms.group import Peers
 from secure_sapefl.engine.assembly import Assembly
 from secure_sapefl.engine.events import SERVER, AggregateOpened, Observer, SitesTrained, tell
 from secure_sapefl.engine.privacy import Privacy
-from secure_sapefl.engine.uploads import UploadQueue
+from secure_sapefl.engine.ranks import ALONE, Ranks
+from secure_sapefl.engine.shares import Trained
+from secure_sapefl.engine.sites import Keep
+from secure_sapefl.engine.uploads import Uploads
 from secure_sapefl.engine.workers import Protector
 from secure_sapefl.metrics import Scores
 from secure_sapefl.protocol.codec import SiteCodec
@@ -24,11 +28,12 @@ from secure_sapefl.stopwatch import Stopwatch
 
 
 class KeyHolders:
-    def __init__(self, assembly: Assembly, codec: SiteCodec, privacy: Privacy) -> None:
-        blueprint = assembly.blueprint
+    def __init__(self, assembly: Assembly, codec: SiteCodec, privacy: Privacy, ranks: Ranks = ALONE) -> None:
+        blueprint, self._ranks = assembly.blueprint, ranks
         self._config, self._study = blueprint.config, blueprint.study
         self._algorithm, self._options = blueprint.algorithm, blueprint.options
-        self._sites, self._group_size, self._device = assembly.sites, assembly.group_size, assembly.device
+        self._sites, self._device = assembly.sites, assembly.device
+        self._largest_group = ranks.from_first(lambda: assembly.group_size)  # it depends on a machine's free memory
         self._codec, self._privacy = codec, privacy
         self.theta_global = self._algorithm.initial_global(self._sites.theta_initial, self._options)
         self.scored: dict[SiteId, Tensor] = {}  # what sites used when they were scored for the last time
@@ -40,7 +45,7 @@ class KeyHolders:
         round_index: int,
         invitations: Sequence[Invitation],
         protector: Protector,
-        uploads: UploadQueue,
+        uploads: Uploads,
         clock: Stopwatch,
         observers: Sequence[Observer],
     ) -> None:
@@ -52,22 +57,43 @@ class KeyHolders:
         uploads.refuse(refusals)
         admitted, refusals = self._privacy.admit(round_index, [names.index(i.site) for i in invitations])
         uploads.refuse(refusals)
-        for part in self._sites.groups(admitted, self._group_size):
-            here = tuple(names[c] for c in part)
-            theirs = peers.for_sites([position[name] for name in here])
-            group = self._sites.group(part, self.theta_global, round_index, theirs, clock)
-            result = run_round(self._algorithm, self._options, self._privacy.protect(group, part), here)
-            self._sites.keep(part, result, group.memory)
-            trained = result.contribution
+        train = partial(self._trained, round_index, position, peers, protector, clock)
+        groups = list(self._sites.groups(admitted, self._group_size(len(admitted))))
+        for done in self._ranks.map(train, groups, Trained):
+            self._sites.keep(done.part, done.result, done.memory)
+            here, trained = tuple(names[c] for c in done.part), done.result.contribution
             tell(observers, SitesTrained(round_index=round_index, sites=here, peers=owners, contribution=trained))
-            uploads.refuse(result.refusals)
-            with clock.phase("encrypt"):
-                for answer in result.answers:
-                    uploads.put(answer.site, protector.submit(answer, self._study, round_index))
+            uploads.refuse(done.result.refusals)
+            for site, upload in done.uploads:
+                uploads.put(site, upload)
             uploads.accept_finished()
         uploads.accept_all()
-        for upload in uploads.accepted:
-            self._last_upload[names.index(upload.site)] = round_index
+        for site in self._ranks.from_first(lambda: [upload.site for upload in uploads.accepted]):
+            self._last_upload[names.index(site)] = round_index
+
+    def _trained(
+        self,
+        round_index: int,
+        position: Mapping[SiteId, int],
+        peers: Peers,
+        protector: Protector,
+        clock: Stopwatch,
+        part: list[int],
+    ) -> Trained:
+        """A group's half. Its uploads may still be under way."""
+        here = tuple(self._sites.names[c] for c in part)
+        theirs = peers.for_sites([position[name] for name in here])
+        group = self._sites.group(part, self.theta_global, round_index, theirs, clock)
+        result = run_round(self._algorithm, self._options, self._privacy.protect(group, part), here)
+        with clock.phase("encrypt"):
+            uploads = [(one.site, protector.submit(one, self._study, round_index)) for one in result.answers]
+        return Trained(part, result, group.memory, uploads)
+
+    def _group_size(self, sites: int) -> int:
+        """So many that every rank has a group to train, unless somebody says how many."""
+        if self._config.group_size is not None:
+            return self._config.group_size
+        return max(1, min(self._largest_group, -(-sites // self._ranks.count)))
 
     def peers(self, invitations: Sequence[Invitation]) -> tuple[tuple[SiteId, ...], Peers, Sequence[Refusal]]:
         """Whose models the invited sites have at hand, who was given which, and whose was no good."""
@@ -99,11 +125,15 @@ class KeyHolders:
         if (round_index + 1) % every and round_index + 1 < rounds:
             return self._sites.scores([]), self._sites.scores([])
         if round_index + 1 < rounds and self._config.early_stopping is None:
-            return self._sites.evaluate(self.theta_global, round_index, self._group_size)
-        found = self._sites.evaluate(self.theta_global, round_index, self._group_size, self.scored.__setitem__)
+            return self._evaluated(round_index)
+        found = self._evaluated(round_index, self.scored.__setitem__)
         if self._config.early_stopping is not None:
             self.validation = self._sites.validated(self.scored)
         return found
+
+    def _evaluated(self, round_index: int, keep: Keep = lambda *_: None) -> tuple[Scores, Scores]:
+        size = self._group_size(len(self._sites.names))
+        return self._sites.evaluate(self.theta_global, round_index, size, keep, self._ranks)
 
     def tensors(self) -> dict[str, Tensor]:
         """All they hold, for a checkpoint."""

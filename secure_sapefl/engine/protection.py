@@ -5,7 +5,7 @@ that can be reached from a `Server` leads to a key.
 """
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Protocol
 
@@ -15,6 +15,7 @@ from sapefl_crypto.joint.plan import JointPlan
 from secure_sapefl.algorithms.base import Algorithm, Homomorphic
 from secure_sapefl.config import ProtectionName
 from secure_sapefl.engine.joint_sites import JointSites
+from secure_sapefl.engine.ranks import Ranks
 from secure_sapefl.engine.rounds import CommitteeRounds, PlainRounds, Rounds
 from secure_sapefl.engine.workers import InlineProtector, ProcessProtector, Protector
 from secure_sapefl.protocol.adders import encrypted_adder, plaintext_adder
@@ -140,6 +141,13 @@ def protected_by(name: ProtectionName, study: Study, workers: int | None = 0) ->
     if isinstance(params, JointPlan):
         return Joint(params, JointSites(study, params))
     return Ckks(params, CohortKey.generate(params), worker_count(workers))
+
+
+def with_one_key(protection: Protection, ranks: Ranks) -> Protection:
+    """The protection of the first rank, on every rank. A simulation owns all its sites, so it may copy their key."""
+    if ranks.count == 1 or not isinstance(protection, Ckks):
+        return protection
+    return replace(protection, key=CohortKey.from_secret(ranks.from_first(protection.key.export_secret)))
 
 
 def worker_count(asked: int | None) -> int:

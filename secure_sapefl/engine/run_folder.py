@@ -11,7 +11,7 @@ models.safetensors, summary.json   at the end: every site's model as it was scor
 import json
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from itertools import islice
 from pathlib import Path
 from pickle import UnpicklingError
@@ -149,6 +149,30 @@ class RunFolder:
             if result.models is not None:
                 write_whole(self.path / MODELS, result.models.to_bytes())
             write_whole(self.path / "summary.json", json.dumps(result.summary(), indent=1).encode())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Saved:
+    """All that a run left behind that was stopped, or has ended."""
+
+    ledger_heads: Mapping[SiteId, Head]
+    records: list[RoundRecord]
+    tensors: dict[str, Tensor]
+    late_clients: Mapping[str, Any] | None
+    models: Mapping[SiteId, Tensor]
+    best: BestRound | None
+
+
+def saved_in(folder: RunFolder, model: Model) -> Saved:
+    records, tensors = folder.load()
+    return Saved(
+        ledger_heads=folder.ledger_heads(),
+        records=records,
+        tensors=tensors,
+        late_clients=folder.late_clients(),
+        models=folder.models(model),
+        best=folder.best(),
+    )
 
 
 def config_of(path: Path) -> Config:

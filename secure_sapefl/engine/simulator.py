@@ -10,8 +10,9 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing, nullcontext
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import torch
 from torch import Tensor
@@ -37,12 +38,13 @@ from secure_sapefl.engine.key_holders import KeyHolders
 from secure_sapefl.engine.late import LateSites
 from secure_sapefl.engine.observers.notebook import in_a_notebook
 from secure_sapefl.engine.observers.similarity_log import SimilarityLog
-from secure_sapefl.engine.protection import Protection
+from secure_sapefl.engine.protection import Protection, with_one_key
+from secure_sapefl.engine.ranks import ALONE, Ranks, require_divisible
 from secure_sapefl.engine.result import Leg, Result, RoundRecord, Traffic
-from secure_sapefl.engine.run_folder import RunFolder, config_of, identity_of
+from secure_sapefl.engine.run_folder import RunFolder, Saved, config_of, identity_of, saved_in
 from secure_sapefl.engine.scored import ScoredModels
 from secure_sapefl.engine.stopping import BestRound, Stopping
-from secure_sapefl.engine.uploads import UploadQueue
+from secure_sapefl.engine.uploads import Elsewhere, UploadQueue
 from secure_sapefl.engine.workers import Protector
 from secure_sapefl.models.base import Build
 from secure_sapefl.protocol.messages import SealedModel, SiteId
@@ -63,6 +65,7 @@ def simulate(
     model: Build | None = None,
     task: Task | None = None,
     observers: Sequence[Observer] = (),
+    ranks: Ranks = ALONE,
 ) -> Result:
     """Run a study from the start. With ``out``, everything is saved there and a killed run can be resumed.
 
@@ -70,13 +73,14 @@ def simulate(
     ``config`` names. So are the model, unless a function that builds a ``model`` is given, and the task, unless a
     ``task`` is. ``observers`` are told every event of the run. ``on_round`` is
     deprecated: an observer that looks for `RoundClosed` hears the same, and more. In a notebook a bar shows how far the
-    run is.
+    run is. ``ranks`` are the processes that share the work, each of which calls this; the first one saves.
     """
+    require_divisible(config, ranks)
     observers = (*in_a_notebook(), *observers, *_deprecated(on_round))
     columns = None if table is None else frame_columns(table)
     federation = federation or federation_of(config, task=task, table=columns)
-    simulation = Simulation(assemble(config, federation, model, task))
-    if out is None:
+    simulation = Simulation(assemble(config, federation, model, task), ranks=ranks)
+    if out is None or not ranks.first:
         return simulation.run(observers=observers)
     identity = Identity.from_federation(federation, simulation.config, simulation.assembly.blueprint.sources)
     with RunFolder.create(Path(out), simulation.config, identity) as folder:
@@ -91,25 +95,24 @@ def resume(
     model: Build | None = None,
     task: Task | None = None,
     observers: Sequence[Observer] = (),
+    ranks: Ranks = ALONE,
 ) -> Result:
     """Go on after the last whole round of a run that was stopped, with the data and the model it was begun with.
 
     A run that was begun with a ``federation``, a ``model`` or a ``task`` of its own needs the same one again. The rest
-    is as for `simulate`.
+    is as for `simulate`; a run may go on with other ``ranks`` than it was begun with.
     """
     out, observers = Path(out), (*in_a_notebook(), *observers, *_deprecated(on_round))
-    with RunFolder.reopen(out) as folder:
-        config, identity = config_of(out), identity_of(out)
+    with RunFolder.reopen(out) if ranks.first else nullcontext() as folder:
+        config, identity = ranks.from_first(lambda: (config_of(out), identity_of(out)))
+        require_divisible(config, ranks)
         identity.check_settings(out, config)
         federation = federation or federation_of(config, task=task)
         identity.check_rows(out, federation)
         assembly = assemble(config, federation, model, task)
         identity.check_sources(out, assembly.blueprint.sources)
-        simulation = Simulation(assembly)
-        simulation.require_ledgers(folder.ledger_heads())
-        simulation.restore(*folder.load(), folder.late_clients())
-        simulation.recall(folder.models(simulation.assembly.blueprint.model))
-        simulation.best = folder.best()
+        simulation = Simulation(assembly, ranks=ranks)
+        simulation.stand_where(ranks.from_first(lambda: saved_in(cast(RunFolder, folder), assembly.blueprint.model)))
         return simulation.run(folder, observers)
 
 
@@ -124,12 +127,12 @@ def _deprecated(on_round: OnRound | None) -> tuple[Observer, ...]:
 class Simulation:
     """One study: who takes part, what they hold, and the round, written once for every method."""
 
-    def __init__(self, assembly: Assembly, protection: Protection | None = None) -> None:
+    def __init__(self, assembly: Assembly, protection: Protection | None = None, ranks: Ranks = ALONE) -> None:
         """``protection`` is the one the study asks for, unless another is given (of sites that lie, say)."""
         self.config, self.assembly, self._study = assembly.blueprint.config, assembly, assembly.blueprint.study
-        self.protection = protection or assembly.protection()
-        self._privacy, codec = assembly.privacy(), self.protection.codec()
-        self.key_holders = KeyHolders(assembly, codec, self._privacy)
+        self.protection = protection or with_one_key(assembly.protection(), ranks)
+        self._privacy, codec, self._ranks = assembly.privacy(), self.protection.codec(), ranks
+        self.key_holders = KeyHolders(assembly, codec, self._privacy, ranks)
         self._late = None if assembly.late is None else LateSites(assembly, assembly.late, self.protection)
         self._relayed: dict[SiteId, SealedModel] = {}
         self._rounds = self.protection.rounds(self._study, self._relayed)
@@ -185,6 +188,13 @@ class Simulation:
         self.key_holders.scored = dict(self.best.scored)
         if folder is not None:
             folder.save_tensors(self._records[-1].round_index, self.tensors())
+
+    def stand_where(self, saved: Saved) -> None:
+        """Stand where a saved run stood."""
+        self.require_ledgers(saved.ledger_heads)
+        self.restore(saved.records, saved.tensors, saved.late_clients)
+        self.recall(saved.models)
+        self.best = saved.best
 
     def require_ledgers(self, known: Mapping[SiteId, Head]) -> None:
         """Refuse to go on with privacy ledgers that have forgotten what this run has seen in them."""
@@ -254,29 +264,33 @@ class Simulation:
         """Algorithm 1 with Algorithm 2 inside it, by messages."""
         start, clock = time.perf_counter(), Stopwatch()
         with clock.phase("encrypt"):
-            invitations = self._rounds.open(round_index, self._observers)
+            invitations = self._ranks.from_first(lambda: self._rounds.open(round_index, self._observers))
         self._tell(RoundBegun(round_index=round_index, sites=tuple(one.site for one in invitations)))
         for invitation in invitations:
             self._tell(MessageSent(sender=SERVER, recipients=(invitation.site,), message=invitation))
-        uploads = UploadQueue(self.server, clock, self._observers)
+        uploads = UploadQueue(self.server, clock, self._observers) if self._ranks.first else Elsewhere()
         self.key_holders.answer(round_index, invitations, protector, uploads, clock, self._observers)
         with clock.phase("aggregate"):
-            outcome = self._rounds.close(self._observers)
+            outcome = self._ranks.from_first(lambda: self._rounds.close(self._observers))
         self._tell(MessageSent(sender=SERVER, recipients=self._study.sites, message=outcome))
         with clock.phase("decrypt"):
             outcome = self.key_holders.absorb(outcome, self._observers)
         with clock.phase("evaluate"):
             personal, everywhere = self.key_holders.evaluate(round_index)
-        return RoundRecord(
+        record = partial(
+            RoundRecord,
             round_index=round_index,
             personal=personal,
             everywhere=everywhere,
             changed=bool(outcome.weights),
             weights=outcome.weights,
-            traffic=Traffic.from_messages(invitations, uploads.accepted, outcome, self._leg()),
             seconds=clock.seconds,
             total_seconds=time.perf_counter() - start,
             similarity=self._log.summary(),
             refusals=outcome.refusals,
             validation=self.key_holders.validation,
+        )
+        sent = uploads.accepted
+        return self._ranks.from_first(
+            lambda: record(traffic=Traffic.from_messages(invitations, sent, outcome, self._leg()))
         )

@@ -3,6 +3,7 @@ they are put side by side.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 
 import numpy as np
 import torch
@@ -12,6 +13,8 @@ from secure_sapefl.algorithms.group import Peers, SiteGroup
 from secure_sapefl.data import Federation, Rows
 from secure_sapefl.engine.device import make_trainer
 from secure_sapefl.engine.optimizers import OptimizerMemory, schedule_of, step_rule
+from secure_sapefl.engine.ranks import ALONE, Ranks
+from secure_sapefl.engine.shares import Judged
 from secure_sapefl.metrics import Array, Scores
 from secure_sapefl.protocol.blueprint import Blueprint
 from secure_sapefl.protocol.site import GroupRound
@@ -103,19 +106,24 @@ class Sites:
         self.memory.keep(rows, healthy, memory or {})
 
     def evaluate(
-        self, theta_global: Tensor, round_index: int, size: int, keep: Keep = lambda *_: None
+        self, theta_global: Tensor, round_index: int, size: int, keep: Keep = lambda *_: None, ranks: Ranks = ALONE
     ) -> tuple[Scores, Scores]:
         """Every site's own model, and the global one, on every site's test rows; ``keep`` is told each own model."""
-        personal: list[tuple[Array, Array] | None] = [None] * len(self.names)
-        for part in self._ordered(range(len(self.names)), size, self.sizes):
-            nobody = Peers.nobody(len(part), self.theta_initial)
-            group = self.group(part, theta_global, round_index, nobody, Stopwatch())
-            models = self._algorithm.personal_models(group, self._options)
-            for g, c in enumerate(part):
-                personal[c] = self.on_test_rows(models[g], c)
-                keep(self.names[c], models[g].cpu())
-        everywhere = [self.on_test_rows(theta_global, c) for c in range(len(self.names))]
-        return self.scores([outputs for outputs in personal if outputs is not None]), self.scores(everywhere)
+        groups = list(self._ordered(range(len(self.names)), size, self.sizes))
+        look = partial(self._looked_at, theta_global, round_index)
+        found = sorted(
+            (row for group in ranks.map(look, groups, Judged) for row in group.rows()), key=lambda row: row[0]
+        )
+        for c, _, _, model in found:
+            keep(self.names[c], model)
+        return self.scores([own for _, own, _, _ in found]), self.scores([common for _, _, common, _ in found])
+
+    def _looked_at(self, theta_global: Tensor, round_index: int, part: list[int]) -> Judged:
+        nobody = Peers.nobody(len(part), self.theta_initial)
+        group = self.group(part, theta_global, round_index, nobody, Stopwatch())
+        models = self._algorithm.personal_models(group, self._options)
+        own = [self.on_test_rows(models[g], c) for g, c in enumerate(part)]
+        return Judged(part, own, [self.on_test_rows(theta_global, c) for c in part], models.cpu())
 
     def scores(self, outputs: Sequence[tuple[Array, Array]]) -> Scores:
         return Scores.from_outputs(outputs, self._task.metrics)

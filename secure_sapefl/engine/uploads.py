@@ -3,12 +3,47 @@
 from collections import deque
 from collections.abc import Iterable, Sequence
 from concurrent.futures import Future
+from typing import Protocol
 
 from sapefl_crypto.errors import CryptoError
 from secure_sapefl.engine.events import SERVER, MessageSent, Observer, tell
 from secure_sapefl.protocol.messages import Refusal, RoundUpload, SiteId
 from secure_sapefl.protocol.server import Server
 from secure_sapefl.stopwatch import Stopwatch
+
+
+class Uploads(Protocol):
+    """Where a site's upload goes."""
+
+    accepted: list[RoundUpload]
+
+    def put(self, site: SiteId, upload: Future[RoundUpload]) -> None: ...
+
+    def refuse(self, refusals: Iterable[Refusal]) -> None:
+        """Whose contribution the sites themselves leave out."""
+
+    def accept_finished(self) -> None: ...
+
+    def accept_all(self) -> None: ...
+
+
+class Elsewhere:
+    """The server is in another process, and is handed them there."""
+
+    def __init__(self) -> None:
+        self.accepted: list[RoundUpload] = []
+
+    def put(self, site: SiteId, upload: Future[RoundUpload]) -> None:
+        pass
+
+    def refuse(self, refusals: Iterable[Refusal]) -> None:
+        pass
+
+    def accept_finished(self) -> None:
+        pass
+
+    def accept_all(self) -> None:
+        pass
 
 
 class UploadQueue:
@@ -23,7 +58,6 @@ class UploadQueue:
         self._pending.append((site, upload))
 
     def refuse(self, refusals: Iterable[Refusal]) -> None:
-        """Whose contribution the sites themselves leave out."""
         for refusal in refusals:
             self._server.refuse(refusal.site, refusal.reason)
 

@@ -30,6 +30,9 @@ class Moments:
     def narrow(self, sites: slice) -> "Moments":
         return Moments(self.first[sites], self.second[sites], self.steps[sites])
 
+    def to(self, device: torch.device | str) -> "Moments":
+        return Moments(self.first.to(device), self.second.to(device), self.steps.to(device))
+
     def only(self, sites: list[int]) -> "Moments":
         """Of some sites, to be changed apart from these."""
         return Moments(self.first[sites], self.second[sites], self.steps[sites])
