@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -32,6 +34,16 @@ def test_calibrated_noise_never_overshoots(budget: Budget, schedule: Schedule) -
 def test_and_wastes_next_to_nothing(epsilon: float) -> None:
     noise = calibrate(Budget(epsilon, 1e-5), SAPEFL)
     assert rdp_epsilon(SAPEFL.composition(noise), 1e-5) > 0.99 * epsilon
+
+
+def test_what_leaves_in_no_round_takes_its_part_of_the_budget() -> None:
+    budget, around = Budget(4.0, 1e-5), replace(SAPEFL, preparation=5.0, results=5.0)
+    noise, alone = calibrate(budget, around), calibrate(budget, SAPEFL)
+    assert noise.training is not None
+    assert alone.training is not None
+    assert noise.training > 1.01 * alone.training
+    assert (5.0, 1.0, 1) in around.composition(noise)
+    assert 0.99 * budget.epsilon < rdp_epsilon(around.composition(noise), budget.delta) <= budget.epsilon
 
 
 def test_a_smaller_budget_means_more_noise_everywhere() -> None:

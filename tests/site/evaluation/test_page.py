@@ -39,3 +39,14 @@ def test_without_rows_or_ledger_it_is_still_a_page(study: StudyFile, rows: int, 
     text = page(made(rows=rows), StudyTerms.from_file(study), None)
     assert "nothing on record" in text
     assert ">nan" not in text
+
+
+def test_it_says_what_of_it_left(make_study: Callable[..., StudyFile]) -> None:
+    def said(**fields: object) -> str:
+        study = make_study(**fields).model_copy(update={"metrics": "sum"})  # of three sites, which no real one has
+        return unescape(page(found(), StudyTerms.from_file(study), SENT))
+
+    assert "the own model's last results left once" in said(privacy=None)
+    assert "counts behind the common model's last results left once, with noise" in said(
+        privacy={"epsilon": 4, "delta": 1e-5}
+    )
