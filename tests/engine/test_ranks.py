@@ -1,5 +1,5 @@
 """A simulation over two ranks is the one of a single process, bit for bit. Ranks are threads here, which pickle what
-they tell each other as processes do."""
+they tell each other; `test_torchrun.py` starts processes."""
 
 import os
 import pickle
