@@ -11,9 +11,10 @@ import inspect
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
+from importlib.machinery import SourceFileLoader
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, NoReturn
 
 from secure_sapefl.errors import BadInput
 
@@ -66,19 +67,34 @@ def _digest(source: str) -> str:
     return hashlib.sha256(source.encode()).hexdigest()[:32]
 
 
+class _AsRead(SourceFileLoader):
+    """Runs the text whose digest was taken. A cache of bytecode may hold an older one of the same second and size."""
+
+    def __init__(self, name: str, path: Path, source: str) -> None:
+        super().__init__(name, str(path))
+        self._source = source.encode()
+
+    def get_data(self, path: str) -> bytes:  # noqa: ARG002 - as importlib calls it
+        return self._source
+
+    def path_stats(self, path: str) -> NoReturn:
+        raise OSError(f"{path} is not cached")
+
+
 def _from_file(path: Path, what: str) -> tuple[ModuleType, str]:
     try:
-        digest = _digest(path.read_text(encoding="utf-8"))
+        source = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise BadInput(f"The {what}: cannot read {path} ({getattr(error, 'strerror', None) or error}).") from None
+    digest = _digest(source)
     name = f"secure_sapefl_own_{path.stem}_{digest}"
     if name not in sys.modules:
-        spec = importlib.util.spec_from_file_location(name, path)
+        loader = _AsRead(name, path, source)
+        spec = importlib.util.spec_from_file_location(name, path, loader=loader)
         assert spec is not None
-        assert spec.loader is not None
         sys.modules[name] = module = importlib.util.module_from_spec(spec)  # dataclasses look their module up
         try:
-            spec.loader.exec_module(module)
+            loader.exec_module(module)
         except Exception as error:
             del sys.modules[name]
             raise BadInput(f"The {what}: {path} cannot be run ({type(error).__name__}: {error}).") from error

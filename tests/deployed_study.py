@@ -90,7 +90,6 @@ class World:
             self.state.__exit__()
         self.state = ServerState(self.folder / "server", self.file.digest)
         self.server = Coordinator(self.terms, self.coordinator_identity, self.state, self.clock)
-        self.server.forget_nodes()  # as the relay does when it begins
         return self.server
 
     def start_agent(self, name: str, **policy: Any) -> Agent:

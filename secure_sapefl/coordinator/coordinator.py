@@ -72,11 +72,15 @@ class Coordinator:
     def forget_nodes(self) -> None:
         """The transport begins anew: nothing is on its way, and every node has to say again whose it is."""
         self._nodes.clear()
+        self._mark_reachable()
+
+    def _mark_reachable(self) -> None:
         if self._reachable is None:
             self._reachable = self._clock()
 
     def next_message(self, node: int) -> Parts | None:
         """What to send to a node now; None where there is nothing to say, or it has not answered yet."""
+        self._mark_reachable()
         address = self._nodes.setdefault(node, Node())
         if address.nonce is not None or self._clock() < address.rest_until:
             return None

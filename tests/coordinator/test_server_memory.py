@@ -62,7 +62,6 @@ def peak_bytes(sites: int, folder: Path) -> tuple[int, int]:
     try:
         with ServerState(folder, file.digest) as state:
             server = Coordinator(terms, coordinator, state)
-            server.forget_nodes()
             while not server.finished:
                 for node, site in enumerate(file.sites):
                     parts = server.next_message(node)
