@@ -36,7 +36,7 @@ def trained() -> Trained:
 
 
 def test_other_ranks_hear_what_sites_keep_and_nothing_they_send(trained: Trained) -> None:
-    heard = Trained.heard(pickle.loads(pickle.dumps(trained.for_all())), None)  # noqa: S301 - our own
+    heard = Trained.heard(pickle.loads(pickle.dumps(trained.for_all())), None)  # noqa: S301 - made by this test
     assert heard.part == [3]
     assert heard.result.contribution.state["theta_personal"].tolist() == [[1.0, 2.0]]
     assert heard.result.contribution.statistics["passed"].tolist() == [[1.0, 2.0]]
@@ -53,7 +53,7 @@ def test_other_ranks_hear_what_sites_keep_and_nothing_they_send(trained: Trained
 
 
 def test_the_server_is_handed_uploads_and_why_there_is_none(trained: Trained) -> None:
-    heard = Trained.heard(trained.for_all(), pickle.loads(pickle.dumps(trained.for_first())))  # noqa: S301 - our own
+    heard = Trained.heard(trained.for_all(), pickle.loads(pickle.dumps(trained.for_first())))  # noqa: S301 - made by this test
     (north, sent), (south, refused) = heard.uploads
     assert (north, sent.result(), south) == ("north", SENT, "south")
     with pytest.raises(CryptoError, match="outside the bound"):
@@ -63,6 +63,6 @@ def test_the_server_is_handed_uploads_and_why_there_is_none(trained: Trained) ->
 def test_a_judgement_is_everybodys() -> None:
     outputs = np.zeros((1, 2)), np.zeros(1)
     judged = Judged([4], [outputs], [outputs], torch.ones((1, 2)))
-    heard = Judged.heard(pickle.loads(pickle.dumps(judged.for_all())), judged.for_first())  # noqa: S301 - our own
+    heard = Judged.heard(pickle.loads(pickle.dumps(judged.for_all())), judged.for_first())  # noqa: S301 - made by this test
     ((site, _, _, model),) = heard.rows()
     assert (site, model.tolist()) == (4, [1.0, 1.0])
