@@ -3,15 +3,19 @@
 import json
 import os
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import httpx
 import pytest
 from flwr.proto.runtime_pb2 import AcquireTaskResponse
 from flwr.proto.task_pb2 import Task
+from flwr.supercore.constant import TaskType
 
 from secure_sapefl.transport import relay_node
+from secure_sapefl.transport.flower import free_port, listens
 from secure_sapefl.transport.relay_node import Forks, carry
+from secure_sapefl.transport.tasks import next_task, task_list
 
 
 class Node:
@@ -91,3 +95,27 @@ def test_the_node_gets_its_options_and_the_secret_and_gives_its_exit_code(
     assert known == [("127.0.0.1:4711", bytes.fromhex(secret))]
     assert len(known[0][1]) == 32
     assert secret not in " ".join(options)
+
+
+@pytest.mark.slow
+def test_a_real_supernode_gives_its_tasks_to_whoever_has_the_secret_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No SuperLink is there; its list of tasks is empty, and open to those who may ask."""
+    monkeypatch.setenv("FLWR_HOME", str(tmp_path))
+    monkeypatch.setenv("FLWR_TELEMETRY_ENABLED", "0")
+    monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}:{os.environ['PATH']}")
+    port, secret = free_port(), b"s" * 32
+    options = ["--superlink", "127.0.0.1:1", "--port", str(port), "--insecure"]
+    node = relay_node._started(options, secret)  # as `main` does, without carrying anything
+    address = f"127.0.0.1:{port}"
+    try:
+        while not listens("127.0.0.1", port):
+            assert node.poll() is None
+        with closing(task_list(address, secret)) as ours, closing(task_list(address, b"x" * 32)) as foreign:
+            assert next_task(ours, TaskType.CLIENT_APP) is None
+            with pytest.raises(httpx.HTTPStatusError, match="401"):
+                next_task(foreign, TaskType.CLIENT_APP)
+    finally:
+        node.kill()
+        node.wait()
