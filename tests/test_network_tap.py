@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from secure_sapefl.audit.observer import BULK, Exchange, Passing, Tap, exchanges, found, histories
+from tests.network_tap import BULK, Exchange, Passing, Tap, exchanges, found, histories
 
 
 def echo(connection: socket.socket) -> None:
