@@ -82,8 +82,8 @@ def _who(gains: list[Gain], side: Side) -> str:
 
 
 def _above(interval: Interval) -> bool:
-    return interval.above_zero
+    return interval.low > 0
 
 
 def _below(interval: Interval) -> bool:
-    return interval.below_zero
+    return interval.high < 0

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import tomli_w
 from common import QUICK, Setting, progress, run_all, say, table, title
+from heart_hospitals.predictions import predictions_of
 from heart_hospitals.study import SICK, SIMULATION, judged, percent
 
 from secure_sapefl.config import read_toml
@@ -23,7 +24,6 @@ from secure_sapefl.data.fetch import no_progress
 from secure_sapefl.data.load import load_table
 from secure_sapefl.errors import BadInput, SapeflError
 from secure_sapefl.report.auc_interval import Judged, auc_interval
-from secure_sapefl.report.predictions import predictions_of
 from secure_sapefl.site.data import load_rows
 from secure_sapefl.study.file import read_study
 from secure_sapefl.transport.flower import free_port

@@ -11,12 +11,12 @@ from pathlib import Path
 
 import numpy as np
 from common import Finished, Setting, run_all
+from heart_hospitals.predictions import SitePredictions, predictions_of
 from numpy.typing import NDArray
 
 from secure_sapefl.intervals import Interval
 from secure_sapefl.report.auc_interval import Judged, auc_gain, auc_interval, same_rows
 from secure_sapefl.report.charts.reliability import Reliability, reliability
-from secure_sapefl.report.predictions import SitePredictions, predictions_of
 
 SIMULATION = Path(__file__).with_name("simulation.toml")
 TITLES = {"local": "alone", "fedavg": "FedAvg", "sapefl": "SAPE-FL"}

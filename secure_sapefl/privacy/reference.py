@@ -1,8 +1,8 @@
 """DP-SGD of one site through Opacus itself: what our trainer is tested and timed against, and the mistake it avoids.
 
 Opacus rebuilds ``p.grad`` from what passed its hooks, so the gradient of a penalty on the weights that was put into the
-loss is thrown away; in ghost mode it survives divided by the batch size. `naive_step` makes that mistake, `step` goes
-around it: `pre_step`, then the data-free gradient, then the plain optimizer.
+loss is thrown away; in ghost mode it survives divided by the batch size. `step` goes around it: `pre_step`, then the
+data-free gradient, then the plain optimizer.
 """
 
 import warnings
@@ -58,14 +58,6 @@ class OpacusSite:
             )
             self._set_gradient(gradient)
         self._plain.step()
-
-    def naive_step(self, batch: Batch, objective: Objective) -> None:
-        """As one would write it without knowing: the penalty is backpropagated with the rest."""
-        self._backward(batch, objective)
-        penalty = objective.weight_penalty(parameters_to_vector(self._parameters())[None])
-        if penalty is not None:
-            penalty.sum().backward()
-        self._optimizer.step()
 
     def _backward(self, batch: Batch, objective: Objective) -> None:
         self._optimizer.zero_grad()

@@ -6,9 +6,9 @@ import torch
 from secure_sapefl.algorithms import fedas
 from secure_sapefl.algorithms.fedas import FedAsOptions, TowardsPrototypes, aligned_body, class_means, fisher_trace
 from secure_sapefl.errors import BadInput
-from secure_sapefl.sape.aggregation import aggregate
 from secure_sapefl.streams import Purpose
 from secure_sapefl.training.objective import Batch, LocalLoss
+from tests.global_step import aggregate
 
 
 @pytest.fixture

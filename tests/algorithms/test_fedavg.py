@@ -6,10 +6,10 @@ from secure_sapefl.algorithms import fedavg
 from secure_sapefl.algorithms.base import NoOptions, StudyFacts
 from secure_sapefl.algorithms.group import Peers
 from secure_sapefl.models.stacked import Linear, StackedModel
-from secure_sapefl.sape.aggregation import aggregate
 from secure_sapefl.streams import stream
 from secure_sapefl.training.plan import Shard
 from secure_sapefl.training.trainer import BatchedTrainer
+from tests.global_step import aggregate
 
 
 def test_a_round_of_two_sites_by_hand(make_group):

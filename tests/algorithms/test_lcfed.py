@@ -11,9 +11,9 @@ from secure_sapefl.data import Rows
 from secure_sapefl.engine.assembly import assemble, federation_of
 from secure_sapefl.engine.simulator import Simulation
 from secure_sapefl.errors import BadInput
-from secure_sapefl.sape.aggregation import aggregate
 from secure_sapefl.streams import Purpose
 from secure_sapefl.training.objective import LocalLoss
+from tests.global_step import aggregate
 
 TWO = LcFedOptions(clusters=2)
 

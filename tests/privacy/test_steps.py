@@ -14,7 +14,7 @@ from secure_sapefl.privacy.per_record import record_gradients
 from secure_sapefl.privacy.randomness import KeyedRandomness
 from secure_sapefl.privacy.record_gradients import differences, squared_norms
 from secure_sapefl.privacy.steps import PrivateStep, steps_privately
-from secure_sapefl.privacy.trainer import SiteNoise, train_privately
+from secure_sapefl.privacy.trainer import SiteNoise, epochs_privately
 from secure_sapefl.training.objective import Batch, LocalLoss
 from secure_sapefl.training.optimizer import Pace
 from secure_sapefl.training.plan import Shard
@@ -107,7 +107,8 @@ def test_steps_along_private_gradients_are_private_training(
     def sources() -> list[KeyedRandomness]:
         return [KeyedRandomness(np.random.default_rng(g)) for g in range(3)]
 
-    expected = train_privately(paid(), sources(), model, 0.5, theta, shard, sizes, LocalLoss(), Pace(0.1))
+    about = paid(), sources(), model, 0.5, theta, shard, sizes, LocalLoss(), Pace(0.1)
+    expected = next(epochs_privately(*about, 1))
     by_hand = theta.clone()
     for active, step in steps_privately(paid(), sources(), model, 0.5, shard, sizes):
         by_hand[:active] -= 0.1 * step.gradient(by_hand[:active])

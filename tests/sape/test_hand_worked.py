@@ -14,11 +14,11 @@ import pytest
 import torch
 from torch import Tensor
 
-from secure_sapefl.sape.aggregation import aggregate
 from secure_sapefl.sape.anchors import PeerAnchors, peer_anchors
 from secure_sapefl.sape.objective import Anchors, CosineAnchored
 from secure_sapefl.sape.similarity import combined, output_similarity, similarity_scores, weight_similarity
 from secure_sapefl.training.objective import Batch
+from tests.global_step import aggregate
 
 H = 1 / math.sqrt(2)
 INFLUENCE, S_MIN = 0.5, 0.4

@@ -4,7 +4,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from secure_sapefl.sape.aggregation import aggregate
+from tests.global_step import aggregate
 
 quick = settings(deadline=None, max_examples=40)
 seeds = st.integers(0, 2**32 - 1)
