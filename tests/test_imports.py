@@ -85,6 +85,7 @@ ONLY_IN = {  # a dependency: the folders that may name it
     "prometheus_client": ("secure_sapefl.transport",),
     "httpx": ("secure_sapefl.transport",),
     "uvicorn": ("secure_sapefl.transport",),
+    "ray": (),  # imported by its name, where it is installed
     "tensorboard": (),  # torch's writer imports it
     "IPython": ("secure_sapefl.engine.observers.notebook",),
     "pandas": ("secure_sapefl.engine.result", "secure_sapefl.engine.observers.result_tables"),

@@ -11,7 +11,7 @@ from sapefl_crypto.claims import Claim, ClaimedPart, quantise_score
 from sapefl_crypto.errors import FrameRejected, ValueRejected
 from sapefl_crypto.frames import Frame, parse_frame
 from sapefl_crypto.occasion import Kind, Occasion
-from sapefl_crypto.packing import pack, unpack
+from sapefl_crypto.packing import pack, pieces, unpack
 from sapefl_crypto.parameters import Parameters
 from sapefl_crypto.seal import SEED_BYTES, Coefficients, prime, ring_of
 
@@ -125,15 +125,14 @@ class HiddenAggregator(_Round):
         occasion = Occasion.bound_to(params, Kind.HIDDEN, study=study, round_index=round_index, length=length)
         super().__init__(params, occasion)
 
-    def add(self, frame: bytes, *, sender: str | None = None) -> None:
+    def add(self, frame: bytes, score: float = 0.0, *, sender: str | None = None) -> None:  # noqa: ARG002 - it has none
         self._count(self._parse(frame, sender), 1)
 
 
 def read_chunks(params: Parameters, payload: bytes) -> list[FreshChunk]:
     """The fresh ciphertexts of a frame's payload, not yet SEAL's; every number is checked against the prime."""
-    view, size = memoryview(payload), params.fresh_chunk_bytes
-    pieces = [view[start : start + size] for start in range(0, len(view), size)]
-    return [(_below_prime(piece[:-SEED_BYTES], params), bytes(piece[-SEED_BYTES:])) for piece in pieces]
+    parts = pieces(payload, params.fresh_chunk_bytes)
+    return [(_below_prime(piece[:-SEED_BYTES], params), bytes(piece[-SEED_BYTES:])) for piece in parts]
 
 
 def _below_prime(piece: memoryview, params: Parameters) -> Coefficients:

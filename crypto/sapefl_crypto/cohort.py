@@ -15,7 +15,7 @@ from sapefl_crypto.errors import AggregateRejected, KeyRejected, ParametersRejec
 from sapefl_crypto.frames import CHECKSUM_BYTES, NONCE_BYTES, Frame, checksum_holds, encoded_sender, with_checksum
 from sapefl_crypto.hidden import hidden_mean, weighed
 from sapefl_crypto.occasion import MAX_LENGTH, Kind, Occasion
-from sapefl_crypto.packing import Chunks, checked, from_slots, pack, to_chunks, to_slots, unpack
+from sapefl_crypto.packing import Chunks, checked, from_slots, pack, pieces, to_chunks, to_slots, unpack
 from sapefl_crypto.parameters import PARAMETERS_BYTES, TAGS, Parameters
 from sapefl_crypto.release import flooded
 from sapefl_crypto.seal import PRIME_BITS, Coefficients, prime, ring_of
@@ -129,10 +129,10 @@ class CohortKey(Guarded):
 
     def _decrypt_means(self, payload: bytes, total: int) -> tuple[Chunks, Reals]:
         """Data and tags of every chunk, divided by the sum of the weights."""
-        pieces = _pieces(payload, self.params.sum_chunk_bytes)
-        means, tags = np.empty((len(pieces), self.params.data_slots)), np.empty((len(pieces), TAGS))
+        parts = pieces(payload, self.params.sum_chunk_bytes)
+        means, tags = np.empty((len(parts), self.params.data_slots)), np.empty((len(parts), TAGS))
         try:
-            for index, slots in enumerate(self._ring.decrypt(map(self._numbers, pieces))):
+            for index, slots in enumerate(self._ring.decrypt(map(self._numbers, parts))):
                 places = from_slots(slots)
                 np.divide(places[:-TAGS], total, out=means[index])
                 np.divide(places[-TAGS:], total, out=tags[index])
@@ -216,11 +216,6 @@ def _read_secret(data: bytes) -> CohortKey | str:
     if int(numbers.max()) >= prime(params.ring_degree):
         return "The cohort key holds a number its ring does not have."
     return CohortKey(params, SecretRing(ring_of(params.ring_degree, params.scale), numbers), Secret(root))
-
-
-def _pieces(payload: bytes, size: int) -> list[memoryview]:
-    view = memoryview(payload)
-    return [view[start : start + size] for start in range(0, len(view), size)]
 
 
 def _mean_offsets(tagger: TagMaker, claim: Claim, first: int, count: int) -> Reals:

@@ -77,3 +77,8 @@ def unpack(data: bytes | memoryview) -> Coefficients:
     high <<= 4
     high |= word >> 60
     return numbers.reshape(-1)
+
+
+def pieces(payload: bytes, size: int) -> list[memoryview]:
+    view = memoryview(payload)
+    return [view[start : start + size] for start in range(0, len(view), size)]

@@ -31,8 +31,9 @@ def server_view(wanted: bool, read: "Callable[[], Mapping[str, Any]]") -> Iterat
     if not wanted:
         yield
         return
-    from secure_sapefl.report.server_live import serve_server_live
+    from secure_sapefl.report.live import serve
+    from secure_sapefl.report.server_live import ServerSource
 
-    with serve_server_live(read) as address:
+    with serve(ServerSource(read)) as address:
         typer.echo(f"Live: {address} (on this machine, until the server ends)", err=True)
         yield

@@ -5,12 +5,11 @@ to be written rather than made up.
 """
 
 import math
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2 import Environment
 
 from secure_sapefl.data import spec_of
 from secure_sapefl.data.load import looks_like_path
@@ -23,8 +22,7 @@ from secure_sapefl.report import formats
 from secure_sapefl.report.budget import budget_of
 from secure_sapefl.report.run import Run
 from secure_sapefl.report.view import SiteRow, facts_of, headlines_of, sites_of
-
-_SPECIAL = re.compile(r"([\\`*_\[\]<>|#])")
+from secure_sapefl.templating import environment, plain
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,18 +102,11 @@ def _limits(run: Run, sites: Sequence[SiteRow]) -> Iterator[str]:
 
 
 def _environment() -> Environment:
-    environment = Environment(  # noqa: S701 - Markdown, not HTML: every value is escaped for it by `finalize`
-        loader=PackageLoader("secure_sapefl.report"),
-        finalize=_plain,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-    )
-    environment.filters |= formats.FILTERS
-    return environment
+    made = environment("secure_sapefl.report", finalize=_plain, keep_trailing_newline=True)
+    made.filters |= formats.FILTERS
+    return made
 
 
 def _plain(value: object) -> str:
     """A value as Markdown in one line that shows just these characters."""
-    return _SPECIAL.sub(r"\\\1", " ".join(str(value).split()))
+    return plain(" ".join(str(value).split()))

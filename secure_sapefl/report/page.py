@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2 import Environment
 from markupsafe import Markup
 
 from secure_sapefl.intervals import SITE_RESAMPLES
@@ -15,6 +15,7 @@ from secure_sapefl.report.comparison import compare, comparison_charts, with_dis
 from secure_sapefl.report.run import Run
 from secure_sapefl.report.site_table import site_table
 from secure_sapefl.report.view import picture, view_of
+from secure_sapefl.templating import environment
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,10 +46,10 @@ def render_page(runs: Sequence[Run], live: LiveStatus | None = None, title: str 
 
 def render(template: str, live: LiveStatus | None, **content: object) -> str:
     """A template within the frame all pages share: style, script, and a policy that allows nothing else."""
-    environment = _environment()
-    script = _asset(environment, "table.js") + (_asset(environment, "live.js") if live else Markup())
-    return environment.get_template(template).render(
-        style=_asset(environment, "report.css"),
+    pages = _environment()
+    script = _asset(pages, "table.js") + (_asset(pages, "live.js") if live else Markup())
+    return pages.get_template(template).render(
+        style=_asset(pages, "report.css"),
         script=script,
         policy=_policy(script, "'self'" if live else "'none'"),
         live=live,
@@ -61,20 +62,14 @@ def _title(runs: Sequence[Run]) -> str:
 
 
 def _environment() -> Environment:
-    environment = Environment(
-        loader=PackageLoader("secure_sapefl.report"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters |= {**formats.FILTERS, "printable": printable}
-    return environment
+    made = environment("secure_sapefl.report")
+    made.filters |= {**formats.FILTERS, "printable": printable}
+    return made
 
 
-def _asset(environment: Environment, name: str) -> Markup:
-    assert environment.loader is not None
-    return Markup(environment.loader.get_source(environment, name)[0])  # noqa: S704 - a file of this package
+def _asset(pages: Environment, name: str) -> Markup:
+    assert pages.loader is not None
+    return Markup(pages.loader.get_source(pages, name)[0])  # noqa: S704 - a file of this package
 
 
 def _policy(script: str, connect: str) -> str:

@@ -5,14 +5,12 @@ none; where the study sums test results, it shows what the sites say the sum is.
 """
 
 import json
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from hashlib import sha256
 from typing import Any
 
 from secure_sapefl.errors import BadInput
 from secure_sapefl.plain_text import printable
-from secure_sapefl.report.live import serve
 from secure_sapefl.report.page import LiveStatus, render
 
 Status = Mapping[str, Any]
@@ -49,13 +47,6 @@ class ServerSource:
             return self._read()
         except BadInput:
             return None
-
-
-@contextmanager
-def serve_server_live(read: Callable[[], Status]) -> Iterator[str]:
-    """Serve the state of a study's server until the block ends; yields the address."""
-    with serve(ServerSource(read)) as address:
-        yield address
 
 
 def _calm(status: Status) -> dict[str, Any]:

@@ -9,8 +9,8 @@ from secure_sapefl.study.code import CarriedCode
 from secure_sapefl.study.code_reading import in_words
 from secure_sapefl.study.plain_words import exposure, leaving, leaving_once
 from secure_sapefl.study.shared_words import both_numbers
-from secure_sapefl.study.templating import template
 from secure_sapefl.study.terms import StudyTerms
+from secure_sapefl.templating import template
 
 
 def facts(terms: StudyTerms) -> dict[str, str]:

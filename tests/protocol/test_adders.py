@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sapefl_crypto import Aggregator
-from secure_sapefl.protocol.adders import HiddenAdder, encrypted_adder, plaintext_adder
+from sapefl_crypto import Aggregator, HiddenAggregator
+from secure_sapefl.protocol.adders import encrypted_adder, plaintext_adder
 from secure_sapefl.protocol.plaintext import PlaintextAdder, PlaintextHiddenAdder
 
 Bench = Any  # of conftest.py
@@ -18,7 +18,7 @@ def test_the_kind_follows_from_protection_and_scores(bench_of: Callable[[str], B
     bench = bench_of("plaintext")
     params, opened, hidden = bench.protection.params, bench.study, replace(bench.study, scores="hidden")
     assert isinstance(encrypted_adder(params, opened, 0), Aggregator)
-    assert isinstance(encrypted_adder(params, hidden, 0), HiddenAdder)
+    assert isinstance(encrypted_adder(params, hidden, 0), HiddenAggregator)
     assert isinstance(plaintext_adder(params, opened, 0), PlaintextAdder)
     assert isinstance(plaintext_adder(params, hidden, 0), PlaintextHiddenAdder)
 

@@ -7,7 +7,8 @@ import pytest
 
 from secure_sapefl.cli.live import server_view
 from secure_sapefl.errors import BadInput
-from secure_sapefl.report.server_live import ServerSource, serve_server_live
+from secure_sapefl.report.live import serve
+from secure_sapefl.report.server_live import ServerSource
 
 SITE = {
     "site": "north",
@@ -125,7 +126,7 @@ def test_a_browser_sees_the_study_end(status, browse):
             status["finished"] = True
         return status
 
-    with serve_server_live(read) as address:
+    with serve(ServerSource(read)) as address:
         html = browse(address)
     assert ">The study is over.</p>" in html
     assert html.count('<button type="button">') == 10

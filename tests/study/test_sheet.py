@@ -6,8 +6,8 @@ from collections.abc import Callable
 from secure_sapefl.privacy.adjacency import ADJACENCY
 from secure_sapefl.study.file import StudyFile
 from secure_sapefl.study.sheet import data_protection_note, facts, to_json
-from secure_sapefl.study.templating import plain
 from secure_sapefl.study.terms import StudyTerms
+from secure_sapefl.templating import plain
 
 MakeStudy = Callable[..., StudyFile]
 

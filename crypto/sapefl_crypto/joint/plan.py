@@ -144,9 +144,6 @@ class JointPlan:
         return cls(max_clients=clients, max_abs_value=bound, weight_bits=weight_bits, grid_bits=grid_bits)
 
 
-PLAN_BYTES: Final = _FIELDS.size
-
-
 def _check_fields(plan: JointPlan) -> None:
     if not 1 <= plan.max_clients <= 2**20:
         raise ParametersRejected(f"max_clients is {plan.max_clients}; choose 1 to {2**20}.")

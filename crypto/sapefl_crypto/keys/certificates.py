@@ -51,7 +51,7 @@ def make_certificates(folder: Path, hosts: Sequence[str], *, days: int = 825) ->
     authority = _authority(ca_key, days)
     certificate = _server(server_key, hosts, authority, ca_key, days)
     for path, secret in ((files.ca_key, ca_key), (files.key, server_key)):
-        safe_file.write(path, Secret(_private_pem(secret)), mode=safe_file.PRIVATE)
+        safe_file.write(path, _private(secret, serialization.PrivateFormat.PKCS8), mode=safe_file.PRIVATE)
     for path, public in ((files.ca, authority), (files.certificate, certificate)):
         pem = public.public_bytes(serialization.Encoding.PEM)
         safe_file.write(path, Secret(pem), mode=safe_file.PUBLIC)
@@ -68,7 +68,7 @@ def make_node_key(path: Path) -> Path:
     """A relay's key in ``path`` (mode 0600); returns where its public half was put, beside it with `.pub`."""
     key = ec.generate_private_key(ec.SECP384R1())
     public = key.public_key().public_bytes(serialization.Encoding.OpenSSH, serialization.PublicFormat.OpenSSH)
-    safe_file.write(path, Secret(_private_ssh(key)), mode=safe_file.PRIVATE)
+    safe_file.write(path, _private(key, serialization.PrivateFormat.OpenSSH), mode=safe_file.PRIVATE)
     beside = path.with_name(path.name + ".pub")
     safe_file.write(beside, Secret(public + b"\n"), mode=safe_file.PUBLIC)
     return beside
@@ -142,13 +142,5 @@ def _host(host: str) -> x509.GeneralName:
         return x509.DNSName(host)
 
 
-def _private_pem(key: ec.EllipticCurvePrivateKey) -> bytes:
-    return key.private_bytes(
-        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
-    )
-
-
-def _private_ssh(key: ec.EllipticCurvePrivateKey) -> bytes:
-    return key.private_bytes(
-        serialization.Encoding.PEM, serialization.PrivateFormat.OpenSSH, serialization.NoEncryption()
-    )
+def _private(key: ec.EllipticCurvePrivateKey, form: serialization.PrivateFormat) -> Secret:
+    return Secret(key.private_bytes(serialization.Encoding.PEM, form, serialization.NoEncryption()))

@@ -37,7 +37,3 @@ class Parties:
     def share(self, noise_multiplier: float) -> float:
         """What each contributor adds so that the sum has ``noise_multiplier``: variances add up, not deviations."""
         return noise_multiplier / math.sqrt(self.honest)
-
-    def together(self, share: float) -> float:
-        """The noise multiplier of a sum whose contributors add ``share`` each."""
-        return share * math.sqrt(self.honest)

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.image import AxesImage
 from matplotlib.patches import Rectangle
+from numpy.typing import NDArray
 
 from secure_sapefl.metrics import Floats
 from secure_sapefl.report import formats
@@ -42,7 +42,8 @@ def _draw(figure: Figure, matrix: Floats, names: Sequence[str]) -> None:
     figure.colorbar(image, ax=axes, shrink=0.8, pad=0.02)
     _name_axes(axes, names)
     if side <= _MOST_NUMBERS:
-        _write_numbers(axes, image, matrix)
+        dark = image.to_rgba(matrix)[..., :3] @ (0.299, 0.587, 0.114) < 0.5
+        write_numbers(axes, np.where(np.isnan(matrix), "", np.char.mod("%.2f", matrix)), dark)
 
 
 def _name_axes(axes: Axes, names: Sequence[str]) -> None:
@@ -54,9 +55,8 @@ def _name_axes(axes: Axes, names: Sequence[str]) -> None:
     axes.set_ylabel("site")
 
 
-def _write_numbers(axes: Axes, image: AxesImage, matrix: Floats) -> None:
-    brightness = image.to_rgba(matrix)[..., :3] @ (0.299, 0.587, 0.114)
-    for (row, column), value in np.ndenumerate(matrix):
-        if not np.isnan(value):
-            colour = "white" if brightness[row, column] < 0.5 else "black"
-            axes.text(column, row, f"{value:.2f}", ha="center", va="center", fontsize=7, color=colour)
+def write_numbers(axes: Axes, texts: NDArray[np.str_], dark: NDArray[np.bool_]) -> None:
+    """One in the middle of each cell, readable on ``dark`` ones too."""
+    for (row, column), text in np.ndenumerate(texts):
+        colour = "white" if dark[row, column] else "black"
+        axes.text(column, row, text, ha="center", va="center", fontsize=7, color=colour)

@@ -1,15 +1,14 @@
 """A picture of who holds what: sites × classes, with each site's rows above."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
 from secure_sapefl.data import Federation
-from secure_sapefl.errors import OutputFailed
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+from secure_sapefl.report.charts.heat_map import write_numbers
+from secure_sapefl.storage.files import writing
 
 MOST_TICKS = 30
 MOST_NUMBERS = 300  # cells that still have room for a number
@@ -17,8 +16,6 @@ MOST_NUMBERS = 300  # cells that still have room for a number
 
 def draw_partition(federation: Federation, path: Path, *, title: str) -> None:
     """Save the picture as PNG."""
-    from matplotlib.figure import Figure
-
     counts = federation.class_counts().T  # classes down, sites across
     classes, clients = counts.shape
     figure = Figure(figsize=(min(16, 4 + 0.3 * clients), min(14, 3.2 + 0.28 * classes)), layout="constrained")
@@ -29,14 +26,12 @@ def draw_partition(federation: Federation, path: Path, *, title: str) -> None:
     figure.colorbar(image, ax=below, label="rows", pad=0.01)
     _name_axes(below, [client.name for client in federation.clients], list(federation.kinds_of_rows))
     if counts.size <= MOST_NUMBERS:
-        _write_numbers(below, counts)
-    try:
+        write_numbers(below, np.where(counts == 0, "", counts.astype(str)), counts > 0.55 * counts.max())
+    with writing(path, "Choose another --out."):
         figure.savefig(path, dpi=120, format="png")
-    except OSError as error:
-        raise OutputFailed(f"{path} cannot be written ({error.strerror or error}). Choose another --out.") from error
 
 
-def _bars(axes: "Axes", federation: Federation) -> None:
+def _bars(axes: Axes, federation: Federation) -> None:
     train = [len(client.train) for client in federation.clients]
     test = [len(client.test) for client in federation.clients]
     places = range(len(train))
@@ -48,7 +43,7 @@ def _bars(axes: "Axes", federation: Federation) -> None:
     axes.tick_params(axis="x", bottom=False, labelbottom=False)
 
 
-def _name_axes(axes: "Axes", clients: list[str], classes: list[str]) -> None:
+def _name_axes(axes: Axes, clients: list[str], classes: list[str]) -> None:
     axes.set_facecolor("white")  # what a site does not hold
     across, down = _every(len(clients)), _every(len(classes))
     axes.set_xticks(across, [clients[i] for i in across], rotation=60, ha="right", rotation_mode="anchor", fontsize=8)
@@ -57,11 +52,3 @@ def _name_axes(axes: "Axes", clients: list[str], classes: list[str]) -> None:
 
 def _every(count: int) -> list[int]:
     return list(range(0, count, -(-count // MOST_TICKS)))
-
-
-def _write_numbers(axes: "Axes", counts: np.ndarray[tuple[int, ...], np.dtype[np.int64]]) -> None:
-    dark = counts > 0.55 * counts.max()
-    for (row, column), count in np.ndenumerate(counts):
-        if count:
-            colour = "white" if dark[row, column] else "black"
-            axes.text(column, row, str(count), ha="center", va="center", fontsize=7, color=colour)

@@ -13,6 +13,7 @@ from secure_sapefl.engine.result import RoundRecord
 from secure_sapefl.metrics import Floats, Spread
 from secure_sapefl.report.charts.drawing import DASHES, FAINT, INK, MARKERS, SERIES, Chart
 from secure_sapefl.report.run import Run
+from secure_sapefl.report.shown import Shown
 
 _MOST_POINTS = 20_000  # beyond this, the lines of single sites are drawn as pixels to keep the page small
 _MOST_MARKERS = 30
@@ -24,32 +25,31 @@ _CAPTIONS = {
 
 def main_metric(run: Run) -> Chart:
     shown = run.main
-    own = [shown.own(record) for record in run.evaluated]
     everywhere = [shown.everywhere(record) for record in run.evaluated] if run.personal_differs else []
     dashed = " Dashed: the global model, mean over sites." if everywhere else ""
     lower = "" if shown.higher_is_better else " Lower is better."
-    return Chart(
-        name=shown.name,
-        title=f"{shown.heading} over rounds",
-        caption=f"Every site's own model on its own test rows: the mean, and each site as a thin line.{dashed}{lower}",
-        alt=f"Line chart of mean {shown.title} over {_count(run)}, ending at {shown.form(own[-1].mean)}.",
-        draw=lambda figure: _draw_spreads(figure, run, own, everywhere, shown.tick),
-    )
+    caption = f"Every site's own model on its own test rows: the mean, and each site as a thin line.{dashed}{lower}"
+    return _over_rounds(run, shown, everywhere, caption, shown.tick)
 
 
 def second_metric(run: Run) -> Chart | None:
     shown = run.second
-    if shown is None:
+    if shown is None or not any(len(shown.own(record).defined) for record in run.evaluated):
         return None
+    caption = _CAPTIONS.get(shown.name, f"{shown.heading} of every site's own model{shown.direction}.")
+    return _over_rounds(run, shown, [], caption, "{:.2f}".format)
+
+
+def _over_rounds(
+    run: Run, shown: Shown, everywhere: Sequence[Spread], caption: str, form: Callable[[float], str]
+) -> Chart:
     own = [shown.own(record) for record in run.evaluated]
-    if not any(len(spread.defined) for spread in own):
-        return None
     return Chart(
         name=shown.name,
         title=f"{shown.heading} over rounds",
-        caption=_CAPTIONS.get(shown.name, f"{shown.heading} of every site's own model{shown.direction}."),
+        caption=caption,
         alt=f"Line chart of mean {shown.title} over {_count(run)}, ending at {shown.form(own[-1].mean)}.",
-        draw=lambda figure: _draw_spreads(figure, run, own, [], "{:.2f}".format),
+        draw=lambda figure: _draw_spreads(figure, run, own, everywhere, form),
     )
 
 
@@ -124,10 +124,6 @@ def line(axes: Axes, rounds: Sequence[int], values: Sequence[float] | Floats, la
         linewidth=2.2,
         label=label,
     )
-
-
-def whole_percent(value: float) -> str:
-    return f"{100 * value:.0f} %"
 
 
 def _draw_spreads(

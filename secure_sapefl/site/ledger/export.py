@@ -11,7 +11,7 @@ from markupsafe import Markup
 from sapefl_crypto.keys.identity import SitePublicKeys
 from secure_sapefl.privacy.adjacency import ADJACENCY
 from secure_sapefl.site.ledger.lines import Entry, Lines
-from secure_sapefl.study.templating import template
+from secure_sapefl.templating import template
 
 COLUMNS: Final = ("line", "time (UTC)", "what happened", "round", "bytes", "epsilon", "checks", "note")
 
