@@ -37,14 +37,6 @@ class Interval:
         low, high = np.quantile(defined, _TAILS)
         return cls(float(value), float(low), float(high))
 
-    @property
-    def above_zero(self) -> bool:
-        return self.low > 0
-
-    @property
-    def below_zero(self) -> bool:
-        return self.high < 0
-
     def to_json(self) -> dict[str, float]:
         return asdict(self)
 
@@ -104,3 +96,12 @@ def wilson(share: float, rows: int) -> tuple[float, float]:
     """The interval of a share of ``rows`` independent rows (Wilson 1927); sound at 0, at 1 and for few rows."""
     found = binomtest(round(share * rows), rows).proportion_ci(0.95, method="wilson")
     return float(found.low), float(found.high)
+
+
+def holm(p_values: Sequence[float]) -> list[float]:
+    """P-values of several questions, adjusted (Holm 1979): sorted, times m, m - 1, ..., never decreasing, at most 1."""
+    p = np.asarray(p_values, dtype=np.float64)
+    order = np.argsort(p, kind="stable")
+    adjusted = np.empty_like(p)
+    adjusted[order] = np.maximum.accumulate(p[order] * np.arange(len(p), 0, -1))
+    return [float(value) for value in np.minimum(adjusted, 1)]

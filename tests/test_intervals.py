@@ -71,7 +71,6 @@ def test_draws_that_leave_the_number_undefined_do_not_count():
     assert found.to_json() == {"value": found.value, "low": found.low, "high": found.high}
     for nothing in (Interval.from_resamples(NAN, np.ones(3)), Interval.from_resamples(1.0, np.array([NAN]))):
         assert np.isnan([nothing.value, nothing.low, nothing.high]).all()
-        assert (nothing.above_zero, nothing.below_zero) == (False, False)
 
 
 def test_every_draw_has_as_many_of_a_stratum_as_there_are():

@@ -32,15 +32,8 @@ class Candidates:
 
     def for_sites(self, sites: Sequence[SiteId]) -> "Candidates":
         at = [self.sites.index(site) for site in sites]
-        return Candidates(
-            sites=tuple(sites),
-            x=self.x[at],
-            y=self.y[at],
-            member=self.member[at],
-            asked=self.asked[at],
-            population=self.population[at],
-            task=self.task,
-        )
+        rows = {name: getattr(self, name)[at] for name in ("x", "y", "member", "asked", "population")}
+        return replace(self, sites=tuple(sites), **rows)
 
     def log_confidence(self, model: Model, theta: Tensor) -> Floats:
         """log p(y | x) by each site's own row of ``theta`` [S, P], for its own candidates, [S, n]: what the task's loss

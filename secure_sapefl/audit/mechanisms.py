@@ -135,8 +135,9 @@ def _query(bench: Bench, purpose: Purpose) -> tuple[Floats, Floats]:
 
 
 def _training(bench: Bench, purpose: Purpose) -> tuple[Floats, Floats]:
-    """A whole training of one round, with and without a canary: seen along the canary's gradient."""
-    with_one, direction = canary(bench.rows, bench.undrawn, bench.task, bench.theta, bench.seed)
+    """A whole training of one round, with and without a canary: seen along what its gradient alone has."""
+    with_one, gradient = canary(bench.rows, bench.undrawn, bench.task, bench.theta, bench.seed)
+    direction = set_apart(gradient, _clipped_gradients(bench), bench.terms.clip)
     return _moved(bench, bench.rows, purpose, direction), _moved(bench, with_one, purpose, direction)
 
 
@@ -149,6 +150,28 @@ def canary(own: Rows, model: Model, task: Task, theta: Tensor, seed: int) -> tup
     one = torch.ones((1, 1))
     batch = Batch(torch.from_numpy(x)[None], torch.from_numpy(y)[None], torch.zeros((1, 1)), one, task=task)
     return with_one, BatchedTrainer(model).gradient(theta[None], batch, LocalLoss())[0]
+
+
+def _clipped_gradients(bench: Bench) -> Tensor:
+    """Of the site's own records at the start, [n, P]; of no more than there are clones, which take as much memory."""
+    x, y = (torch.from_numpy(part[: bench.trainings]) for part in (bench.rows.X, bench.rows.y))
+    count = len(y)
+    batch = Batch(x[:, None], y[:, None], torch.zeros((count, 1)), torch.ones((count, 1)), task=bench.task)
+    found = BatchedTrainer(bench.undrawn).gradient(bench.theta.expand(count, -1), batch, LocalLoss())
+    length: Tensor = torch.linalg.vector_norm(found, dim=1, keepdim=True)
+    return found * (bench.terms.clip / length.clamp(min=bench.terms.clip))
+
+
+def set_apart(gradient: Tensor, others: Tensor, clip: float) -> Tensor:
+    """Where the canary pulls and the others do not. Which of them are drawn moves a model too, and would hide from the
+    observer that noise is missing. A ridge of one record's share keeps a direction where they pull everywhere.
+
+        d = (A^T A + lambda I)^-1 g, up to length, with the others' clipped gradients as rows of A (Fisher 1936)
+    """
+    ridge = clip**2 / len(others)
+    inner = others @ others.T + ridge * torch.eye(len(others))
+    shared: Tensor = torch.linalg.solve(inner, others @ gradient)
+    return gradient - others.T @ shared
 
 
 def _most_wrong(task: Task, outputs: Tensor, own: Rows) -> Array:

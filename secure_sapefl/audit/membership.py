@@ -30,10 +30,6 @@ class Membership:
     loss: Detection
     rmia: Detection | None  # None without reference models of these sites
 
-    @property
-    def best(self) -> Detection:
-        return max((one for one in (self.loss, self.rmia) if one is not None), key=lambda one: one.auc.value)
-
     def to_json(self) -> dict[str, Any]:
         return {
             "models": self.models,

@@ -6,7 +6,7 @@ tell the truth with probability e^epsilon / (1 + e^epsilon) (Theorem 5.2). The l
 a lower bound on the true one, with confidence.
 """
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -34,14 +34,7 @@ class LowerBound:
     reachable: float  # had every guess been right
 
     def to_json(self) -> dict[str, Any]:
-        return {
-            "epsilon": self.epsilon,
-            "confidence": CONFIDENCE,
-            "canaries": self.canaries,
-            "guesses": self.guesses,
-            "right": self.right,
-            "reachable": self.reachable,
-        }
+        return {**asdict(self), "confidence": CONFIDENCE}
 
 
 def p_value(canaries: int, guesses: int, right: int, epsilon: float, delta: float) -> float:

@@ -13,12 +13,12 @@ from typing import Any, Final
 import numpy as np
 
 from secure_sapefl.data import Federation
+from secure_sapefl.intervals import holm
 from secure_sapefl.metrics import Array, Floats
 from secure_sapefl.protocol.messages import SiteId
 
 PERMUTATIONS: Final = 2000
 LEAST_SITES: Final = 8
-SIGNIFICANT: Final = 0.05
 _RIDGE: Final = 1.0
 
 
@@ -30,10 +30,6 @@ class Inference:
     r_squared: float
     correlation: float | None  # of ranks with the mean of the history; None for a property of several numbers
     p_value: float  # adjusted
-
-    @property
-    def works(self) -> bool:
-        return self.p_value < SIGNIFICANT and self.r_squared > 0
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -88,15 +84,15 @@ def infer_properties(
     asked = properties_of(federation, sites)
     order = [rng.permutation(len(sites)) for _ in range(PERMUTATIONS)]
     fits = {what: _fit(features, values, order) for what, values in asked.items() if np.ptp(values) > 0}
-    adjusted = holm({what: p for what, (_, p) in fits.items()})
+    adjusted = holm([p for _, p in fits.values()])
     return tuple(
         Inference(
             what=what,
             r_squared=r_squared,
             correlation=_rank_correlation(features[:, 0], asked[what]),
-            p_value=adjusted[what],
+            p_value=p_value,
         )
-        for what, (r_squared, _) in fits.items()
+        for (what, (r_squared, _)), p_value in zip(fits.items(), adjusted, strict=True)
     )
 
 
@@ -118,14 +114,6 @@ def _fit(features: Floats, values: Floats, order: list[Any]) -> tuple[float, flo
     total = (((values - values.mean(0)) * count / (count - 1)) ** 2).sum()
     r_squared = 1 - missed / total
     return float(r_squared[0]), float(np.mean(r_squared >= r_squared[0]))
-
-
-def holm(p_values: Mapping[str, float]) -> dict[str, float]:
-    adjusted, largest = {}, 0.0
-    for place, (what, p) in enumerate(sorted(p_values.items(), key=lambda item: item[1])):
-        largest = max(largest, min(1.0, (len(p_values) - place) * p))
-        adjusted[what] = largest
-    return adjusted
 
 
 def _rank_correlation(feature: Floats, values: Floats) -> float | None:

@@ -39,10 +39,6 @@ class Rebuilding:
     nearer_to_members: float | None
     psnr: tuple[float, ...] | None  # of images, decibels
 
-    @property
-    def works(self) -> bool:
-        return min(self.errors) < REBUILT
-
     def to_json(self) -> dict[str, Any]:
         return {
             "what": self.what,

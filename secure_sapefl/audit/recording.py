@@ -120,6 +120,11 @@ class Recorder:
             listener.hear(messages)
 
 
+def judged_at_the_end(config: Config) -> Config:
+    """Evaluations in between take time and change nothing, unless training stops by them."""
+    return config.model_copy(update={} if config.early_stopping else {"evaluate_every": config.rounds})
+
+
 class RecordedRun:
     """A run whose every round is told to listeners. It never touches the ledgers of the run it repeats. ``protection``
     is the study's own, unless sites are to lie."""

@@ -15,7 +15,7 @@ from torch import Tensor
 
 from secure_sapefl.audit.candidates import all_rows, with_rows
 from secure_sapefl.audit.parties import AtServer, Party
-from secure_sapefl.audit.recording import RecordedRun
+from secure_sapefl.audit.recording import RecordedRun, judged_at_the_end
 from secure_sapefl.config import Config
 from secure_sapefl.data import Federation
 from secure_sapefl.protocol.messages import SiteId
@@ -76,7 +76,7 @@ def _seen(config: Config, federation: Federation) -> dict[Kind, Models]:
 
 def in_the_open(config: Config) -> Config:
     """The same run without encryption, which changes no bit of it, and evaluated only at its end."""
-    return config.model_copy(update={"protection": "plaintext", "workers": 0, "evaluate_every": config.rounds})
+    return judged_at_the_end(config).model_copy(update={"protection": "plaintext", "workers": 0})
 
 
 def _seed(seed: int, world: int) -> int:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from sapefl_crypto import CohortKey
 from secure_sapefl.audit.coalition import Coalition, LeakySites, Spoils, leaky
 from secure_sapefl.audit.parties import AtServer, AtSite, NetworkObserver, Party
-from secure_sapefl.audit.recording import PublicTerms, RecordedRun
+from secure_sapefl.audit.recording import PublicTerms, RecordedRun, judged_at_the_end
 from secure_sapefl.audit.server_attacks import Forger, key_within_reach
 from secure_sapefl.audit.traffic import Sizes
 from secure_sapefl.config import Config
@@ -32,7 +32,7 @@ class Replay:
 
 
 def replay(config: Config, federation: Federation) -> Replay:
-    recorded = RecordedRun(config.model_copy(update={"evaluate_every": config.rounds}), federation, leaky)
+    recorded = RecordedRun(judged_at_the_end(config), federation, leaky)
     terms, site = recorded.terms, most_invited(recorded.terms, config.rounds)
     if not terms.whole_updates and not terms.algorithm.relays_models:
         raise BadInput(

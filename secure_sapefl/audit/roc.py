@@ -26,11 +26,6 @@ class Detection:
     auc: Interval
     tpr: dict[float, Interval | None]
 
-    @property
-    def works(self) -> bool:
-        """Better than chance beyond the interval."""
-        return self.auc.low > 0.5
-
     def to_json(self) -> dict[str, Any]:
         return {
             "members": self.members,

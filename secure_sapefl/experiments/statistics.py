@@ -12,15 +12,16 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.stats import rankdata, wilcoxon
+
+from secure_sapefl.intervals import holm
+from secure_sapefl.metrics import Floats
 
 LEVEL: Final = 0.05
 TEST: Final = (
     "Wilcoxon signed-rank over site × seed pairs (a tie counts half for either side), Holm-corrected within a dataset"
 )
 
-Floats = NDArray[np.float64]
 PerSeed = Sequence[Sequence[float]]  # one value a site, for each seed; NaN where a site has none
 
 
@@ -85,15 +86,6 @@ def paired_p(first: PerSeed, second: PerSeed) -> float:
     return float(wilcoxon(differences, zero_method="zsplit", method="asymptotic").pvalue)
 
 
-def holm(p_values: Sequence[float]) -> list[float]:
-    """Holm's step-down adjustment: sorted, times m, m - 1, ..., never decreasing, at most 1."""
-    p = np.asarray(p_values, dtype=np.float64)
-    order = np.argsort(p, kind="stable")
-    adjusted = np.empty_like(p)
-    adjusted[order] = np.maximum.accumulate(p[order] * np.arange(len(p), 0, -1))
-    return [float(value) for value in np.minimum(adjusted, 1)]
-
-
 def mean_of_defined(values: Sequence[float]) -> float:
     """NaN where no site has the number."""
     defined = np.asarray(values, dtype=np.float64)
@@ -115,13 +107,14 @@ def _duels(scores: Mapping[str, PerSeed], estimates: Mapping[str, Estimate], sig
         return {}
     p = [paired_p(scores[name], scores[best]) for name in others]
     duels = {
-        name: Duel(rival=best, difference=_mean_difference(scores[name], scores[best]), p=raw, p_holm=corrected)
+        name: Duel(
+            rival=best,
+            difference=mean_of_defined(_paired(scores[name], scores[best]).tolist()),
+            p=raw,
+            p_holm=corrected,
+        )
         for name, raw, corrected in zip(others, p, holm(p), strict=True)
     }
     second = duels[others[0]]
     duels[best] = Duel(rival=others[0], difference=-second.difference, p=second.p, p_holm=second.p_holm)
     return duels
-
-
-def _mean_difference(first: PerSeed, second: PerSeed) -> float:
-    return mean_of_defined(_paired(first, second).tolist())

@@ -13,6 +13,7 @@ import pytest
 from secure_sapefl import Config, simulate
 from secure_sapefl.audit.audit import Effort, audit, write_findings
 from secure_sapefl.audit.findings import Findings
+from secure_sapefl.audit.rebuilding import REBUILT
 from secure_sapefl.errors import BadInput
 
 SMALL: dict[str, Any] = {"clients": 8, "rounds": 2, "data_options": {"rows": 800, "classes": 3, "informative": 5}}
@@ -45,7 +46,7 @@ def test_what_each_party_could_try(findings: Findings) -> None:
         "observer": set(),
     }
     assert [party.rebuilding is not None for party in findings.parties] == [False, False, True, False]
-    assert findings.control.works, "the attack itself works: one row alone comes back"
+    assert min(findings.control.errors) < REBUILT, "the attack itself works: one row alone comes back"
     assert findings.alarms == ()
 
 
@@ -96,7 +97,7 @@ def test_other_tasks_are_attacked_by_their_own_loss(
     assert found.facts["task"] == task
     assert found.facts["same_numbers_again"] is True
     assert found.epsilon.lower.epsilon > 0.3, "without privacy, canaries are found"
-    assert found.control.works, "the attack itself works: one row alone comes back"
+    assert min(found.control.errors) < REBUILT, "the attack itself works: one row alone comes back"
     assert found.parties[0].rebuilding is not None
     assert not isinstance(found.parties[0].sizes, tuple), "every site sends the same"
     assert json.dumps(found.to_json(), allow_nan=False)
@@ -145,5 +146,5 @@ def test_a_model_with_dropout_is_audited_though_nobody_knows_the_masks(
     found = audited(less, **FEW, **(private if budget else {}), model="table", protection="plaintext")
     assert found.alarms == ()
     assert found.facts["same_numbers_again"] is True
-    assert found.control.works != budget
+    assert (min(found.control.errors) < REBUILT) != budget
     assert bool(found.epsilon.mechanisms) == budget

@@ -34,7 +34,7 @@ def test_one_row_alone_comes_back_unless_the_step_was_noised(
     made = records("mlp", rows=12)
     found = rebuild_alone(client(made), made.model, known(made), made.theta, CONFIG, noise, QUICK, seed=0)
     assert len(found.errors) == 4
-    assert found.works == works
+    assert (min(found.errors) < REBUILT) == works
     assert (found.nearer_to_members, found.psnr) == (None, None)
 
 
@@ -44,7 +44,7 @@ def test_an_update_is_held_against_rows_that_were_never_used(records: Callable[.
     update = Update(2, made.theta, made.theta + step)
     found = rebuild_from_update(update, client(made), known(made), QUICK, seed=0)
     assert found.what == "the update of north, 6 rows, round 3"
-    assert found.works
+    assert min(found.errors) < REBUILT
     assert 0.0 < found.nearer_to_members <= 1.0
     assert found.errors == tuple(sorted(found.errors))
 

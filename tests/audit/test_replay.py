@@ -5,7 +5,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from secure_sapefl import Config
+from secure_sapefl import Config, simulate
 from secure_sapefl.audit.parties import AtServer, AtSite
 from secure_sapefl.audit.replay import Replay, most_invited, replay
 from secure_sapefl.engine.assembly import federation_of
@@ -19,6 +19,14 @@ def test_no_forgery_passes_and_no_key_is_near(runs: dict[str, Replay]) -> None:
         assert set(runs[name].forgeries.values()) == {False}
         assert len(runs[name].forgeries) == 5
     assert runs["plaintext"].forgeries == {}, "nothing is promised there"
+
+
+def test_a_run_that_was_stopped_early_stops_again(small: Callable[..., Config]) -> None:
+    config = small(rounds=6, early_stopping=1, lr=1.0, protection="plaintext")
+    result = simulate(config)
+    assert len(result.rounds) < 6
+    again = replay(config, federation_of(config)).result
+    assert (len(again.rounds), again.main) == (len(result.rounds), result.main)
 
 
 def test_an_audit_warns_of_a_careless_delta(small: Callable[..., Config]) -> None:

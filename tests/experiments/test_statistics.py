@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import norm
 
-from secure_sapefl.experiments.statistics import Estimate, holm, paired_p, placements, ranks
+from secure_sapefl.experiments.statistics import Estimate, paired_p, placements, ranks
+from secure_sapefl.intervals import holm
 
 NAN = float("nan")
 
