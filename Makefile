@@ -4,7 +4,7 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: simulate test format slow measure docs check-deps sbom reproducible wheelhouse clean
+.PHONY: simulate test format slow evidence measure docs check-deps sbom reproducible wheelhouse clean
 
 simulate: $(VENV)/.installed        ## the default study: SAPE-FL, encrypted, 20 clients, 10 rounds
 	$(BIN)/secure-sapefl simulate
@@ -14,6 +14,9 @@ test: $(VENV)/.installed-dev        ## lint, types, fast tests: what CI runs
 
 slow: $(VENV)/.installed-dev        ## the long tests, in parts; PART=tests/crypto runs some, PART=--list says what is known
 	$(BIN)/python scripts/slow.py $(PART)
+
+evidence: $(VENV)/.installed-dev    ## the runs behind the tables of docs/reproducing-the-paper.md; they add up over days
+	$(BIN)/python scripts/evidence.py $(PART)
 
 measure: $(VENV)/.installed-dev     ## the house in numbers: lines, folders, cycles, repetition
 	$(BIN)/python scripts/measure.py

@@ -12,7 +12,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 SCRIPTS = ROOT / "scripts" / "offline"
-EXTRAS = "deploy,tables"
+EXTRAS = "deploy,images,tables"
 SUMS = "SHA256SUMS"
 
 

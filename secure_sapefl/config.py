@@ -3,10 +3,10 @@
 import math
 import re
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Annotated, Any, Final, Literal, Self
+from typing import Annotated, Any, Final, Literal, Self, get_origin
 
 import tomli_w
 from pydantic import (
@@ -20,11 +20,18 @@ from pydantic import (
     field_validator,
     model_validator,
 )
+from pydantic.fields import FieldInfo
 
 from secure_sapefl.errors import BadInput
 from secure_sapefl.plain_text import sentence
 
 _LARGEST_FILE: Final = 16 << 20  # characters; the roster of a hundred thousand sites
+_LIMITS: Final = {
+    "greater_than_equal": "give {ge} or more",
+    "greater_than": "give more than {gt}",
+    "less_than_equal": "give {le} or less",
+    "less_than": "give less than {lt}",
+}
 Partition = Literal["natural", "dirichlet", "iid", "clustered"]
 ProtectionName = Literal["ckks", "plaintext"]
 ScoreVisibility = Literal["open", "hidden"]
@@ -294,17 +301,25 @@ def read_toml(path: Path) -> dict[str, Any]:
         with path.open(encoding="utf-8") as file:
             text = file.read(_LARGEST_FILE + 1)
     except (OSError, UnicodeDecodeError) as error:
-        raise BadInput(f"Cannot read the configuration {path}: {getattr(error, 'strerror', None) or error}.") from None
+        why = getattr(error, "strerror", None) or error
+        raise BadInput(f"Cannot read {path}: {why}. Check the path, and that it is a text file in UTF-8.") from None
     if len(text) > _LARGEST_FILE:
         raise BadInput(f"{path} has more than {_LARGEST_FILE >> 20} MiB: it is no configuration and no study.")
     try:
         return tomllib.loads(text)
     except (ValueError, RecursionError) as error:  # ValueError: also a number of thousands of digits
-        raise BadInput(f"{path} is not valid TOML: {error}.") from None
+        raise BadInput(
+            f"{path} is not valid TOML: {error}. Correct that place; if the file was cut on its way, get it again."
+        ) from None
 
 
-def _sentence(error: ValidationError, known: Iterable[str]) -> str:
-    """The first mistake, named, with the nearest key where one was misspelt."""
+def flag_of(name: str, field: FieldInfo) -> str:
+    """The option a field is; one of free keys, such as ``options``, is repeated: ``--option KEY=VALUE``."""
+    return "--" + (name.removesuffix("s") if get_origin(field.annotation) is dict else name).replace("_", "-")
+
+
+def _sentence(error: ValidationError, known: Mapping[str, FieldInfo]) -> str:
+    """The first mistake, named, with the nearest key where one was misspelt, and the option it is where it is one."""
     first = error.errors()[0]
     key = ".".join(str(part) for part in first["loc"])
     if first["type"] == "extra_forbidden":
@@ -312,5 +327,14 @@ def _sentence(error: ValidationError, known: Iterable[str]) -> str:
         hint = f" Did you mean {near[0]!r}?" if near else f" Known: {', '.join(sorted(known))}."
         return f"unknown key {key!r}.{hint}"
     if first["type"] == "missing":
-        return f"{key!r} is missing, and has no default."
-    return f"{key} = {sentence(repr(first['input']))} is not possible: {first['msg'].removeprefix('Value error, ')}."
+        return f"{key!r} is missing, and has no default.{_as_option(key, known) or ' Add it.'}"
+    limit = _LIMITS.get(first["type"])
+    wrong = first["msg"].removeprefix("Value error, ") if limit is None else limit.format(**first["ctx"])
+    return f"{key} = {sentence(repr(first['input']))} is not possible: {wrong}.{_as_option(key, known)}"
+
+
+def _as_option(key: str, known: Mapping[str, FieldInfo]) -> str:
+    """What the key is on the command line, and what it means."""
+    field = known.get(key)
+    extra = {} if field is None or not isinstance(field.json_schema_extra, dict) else field.json_schema_extra
+    return "" if field is None or not extra.get("panel") else f" {flag_of(key, field)}: {field.description}"

@@ -44,9 +44,9 @@ def _macro_auc(scores: Floats, positive: NDArray[np.bool_]) -> float:
     defined = (n_positive > 0) & (n_negative > 0)
     if not defined.any():
         return float("nan")
-    ranks = average_ranks(scores[:, defined])
+    ordered, hits = _in_order(scores[:, defined], positive[:, defined])
     n_positive, n_negative = n_positive[defined], n_negative[defined]
-    rank_sums = (ranks * positive[:, defined]).sum(0)
+    rank_sums = (_ranks(ordered) * hits).sum(0)
     return float(np.mean((rank_sums - n_positive * (n_positive + 1) / 2) / (n_positive * n_negative)))
 
 
@@ -54,17 +54,32 @@ def average_ranks(values: Floats) -> Floats:
     """From 1 for the least of a column; equal values share the mean of their ranks, and one NaN makes all of its column
     NaN. (That of scipy.stats would take every process a second to load.)"""
     order = np.argsort(values, axis=0)
-    first, last = _ties(np.take_along_axis(values, order, axis=0))
     ranks = np.empty(values.shape)
-    np.put_along_axis(ranks, order, (first + last) / 2 + 1, axis=0)
-    return np.where(np.isnan(values).any(0), np.nan, ranks)
+    np.put_along_axis(ranks, order, _ranks(np.take_along_axis(values, order, axis=0)), axis=0)
+    return ranks
+
+
+def _in_order(scores: Floats, positive: NDArray[np.bool_]) -> tuple[Floats, NDArray[np.bool_]]:
+    """Every column's scores from the least on, and which of them are of positive rows."""
+    order = np.argsort(scores, axis=0), np.arange(scores.shape[1])
+    return scores[order], positive[order]
+
+
+def _ranks(ordered: Floats) -> Floats:
+    """Of sorted columns; NaN, which is sorted last, makes all of its column NaN."""
+    first, last = _ties(ordered)
+    return np.where(np.isnan(ordered[-1:]), np.nan, (first + last) / 2 + 1)
 
 
 def _ties(ordered: Floats) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Where the run of equal values begins and ends that each value of a sorted column stands in."""
+    """Where the run of equal values begins and ends that each value of a sorted column stands in; one column does for
+    all where no value stands twice."""
     places = np.arange(len(ordered)).reshape(-1, *[1] * (ordered.ndim - 1))
+    differ = ordered[1:] != ordered[:-1]
+    if differ.all():
+        return places, places
     begins, ends = np.ones(ordered.shape, bool), np.ones(ordered.shape, bool)
-    begins[1:] = ends[:-1] = ordered[1:] != ordered[:-1]
+    begins[1:] = ends[:-1] = differ
     first = np.maximum.accumulate(np.where(begins, places, 0), axis=0)
     return first, np.minimum.accumulate(np.where(ends, places, len(ordered))[::-1], axis=0)[::-1]
 
@@ -89,15 +104,16 @@ def _both_kinds(positive: NDArray[np.bool_]) -> list[int]:
 
 
 def _mean_precision(scores: Floats, positive: NDArray[np.bool_]) -> float:
-    """All columns at once: the mean, over a column's positive rows, of the precision at their score."""
+    """All columns at once: the mean, over a column's positive rows, of the precision at their score, which is the share
+    of positive rows among those that score as high."""
     kept = positive.any(0) & ~positive.all(0)
     if not kept.any():
         return float("nan")
-    order = np.argsort(-scores[:, kept], axis=0)
-    ordered = np.take_along_axis(scores[:, kept], order, axis=0)
-    hits = np.take_along_axis(positive[:, kept], order, axis=0)
-    precision = np.cumsum(hits, axis=0) / np.arange(1, len(hits) + 1)[:, None]
-    precision = np.take_along_axis(precision, _ties(ordered)[1], axis=0)
+    ordered, hits = _in_order(scores[:, kept], positive[:, kept])
+    first = _ties(ordered)[0]
+    as_high = np.cumsum(hits[::-1], axis=0)[::-1]
+    as_high = as_high if first.shape != hits.shape else np.take_along_axis(as_high, first, axis=0)
+    precision = as_high / (len(hits) - first)
     return float(np.mean((precision * hits).sum(0) / hits.sum(0)))
 
 

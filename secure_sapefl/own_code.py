@@ -1,7 +1,8 @@
 """Code that a study brings along: a function or object of a file or of an installed module, and its source's digest.
 
-`FILE.py:NAME` is one file, run once; `package.module:NAME` is imported. The digest enters the run's identity, so that a
-run does not go on with code it was not begun with. Nothing here is safe from the code itself: it is the user's own.
+`FILE.py:NAME` is one file, run once, and `FILE.py` what such files usually define (`USUAL`); `package.module:NAME` is
+imported. The digest enters the run's identity, so that a run does not go on with code it was not begun with. Nothing
+here is safe from the code itself: it is the user's own.
 """
 
 import hashlib
@@ -9,14 +10,19 @@ import importlib
 import importlib.util
 import inspect
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from importlib.machinery import SourceFileLoader
 from pathlib import Path
-from types import ModuleType
-from typing import Any, NoReturn
+from types import MappingProxyType, ModuleType
+from typing import Any, Final, Literal, NoReturn
 
 from secure_sapefl.errors import BadInput
+
+Kind = Literal["method", "dataset", "model", "task"]
+USUAL: Final[Mapping[Kind, str]] = MappingProxyType(
+    {"method": "ALGORITHM", "dataset": "SPEC", "model": "build", "task": "TASK"}
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +36,7 @@ class OwnCode:
 
 def names_own_code(name: str) -> bool:
     """Whether a name is of this kind, and not one that is registered."""
-    return ":" in name
+    return ":" in name or name.endswith(".py")
 
 
 def short(name: str) -> str:
@@ -38,9 +44,14 @@ def short(name: str) -> str:
     return Path(name.partition(":")[0]).name.removesuffix(".py")
 
 
-def load(name: str, what: str) -> OwnCode:
-    """``what`` it is for stands in errors: "model", "task"."""
-    place, _, attribute = name.rpartition(":")
+def parted(name: str, what: Kind) -> tuple[str, str]:
+    """File or module, and what of it: the usual name where a file stands alone."""
+    place, _, attribute = (f"{name}:{USUAL[what]}" if name.endswith(".py") else name).rpartition(":")
+    return place, attribute
+
+
+def load(name: str, what: Kind) -> OwnCode:
+    place, attribute = parted(name, what)
     if not place or not attribute:
         raise BadInput(f"The {what} {name!r} is not FILE.py:NAME or package.module:NAME.")
     module, digest = _from_file(Path(place), what) if place.endswith(".py") else _imported(place, what)

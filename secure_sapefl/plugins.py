@@ -13,12 +13,11 @@ from collections.abc import Mapping
 from dataclasses import replace
 from importlib.metadata import EntryPoint, entry_points
 from types import MappingProxyType
-from typing import Final, Literal
+from typing import Final
 
 from secure_sapefl.errors import BadInput
-from secure_sapefl.own_code import OwnCode, load
+from secure_sapefl.own_code import Kind, OwnCode, load
 
-Kind = Literal["method", "dataset", "model", "task"]
 GROUPS: Final[Mapping[Kind, str]] = MappingProxyType(
     {
         "method": "secure_sapefl.methods",

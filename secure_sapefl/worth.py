@@ -8,10 +8,10 @@ difference is more than the luck of these rows; where they do, the sentence says
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Protocol
 
 from secure_sapefl.intervals import Interval, wilson
-from secure_sapefl.metrics import METRICS, Metric
+from secure_sapefl.metrics import METRICS
 
 ALONE: Final = "local"
 COMMON: Final = ("fedavg", "fedprox")  # methods whose sites all use one model
@@ -24,6 +24,17 @@ def judged(share: float, rows: int) -> Interval:
     return Interval(share, *wilson(share, rows))
 
 
+class Measure(Protocol):
+    """What three models are held against each other by: a metric, or one as pages show it."""
+
+    @property
+    def title(self) -> str: ...
+    @property
+    def higher_is_better(self) -> bool: ...
+    @property
+    def percent(self) -> bool: ...
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Worth:
     """What a site has to choose from, on its own test rows. ``common`` is None where a method has no common model."""
@@ -31,7 +42,7 @@ class Worth:
     alone: Interval
     common: Interval | None
     own: Interval
-    by: Metric = METRICS["accuracy"]
+    by: Measure = METRICS["accuracy"]
 
     @property
     def verdict(self) -> str:
@@ -50,12 +61,12 @@ class Worth:
     def _conclusion(self, own_model: str, advice: str) -> str:
         alone, own = self._upwards(self.alone), self._upwards(self.own)
         common = own if self.common is None else self._upwards(self.common)
-        best, which = (own, own_model) if own.value >= common.value else (common, "the common model")
+        best, which = (common, "the common model") if _above(common.value, own.value) else (own, own_model)
         if best.low > alone.high:
             return f"intervals apart from training alone: taking part pays here, use {which}"
         if alone.low > best.high:
             return f"training alone is better by more than chance: {advice}"
-        if best.value > alone.value:
+        if _above(best.value, alone.value):
             return f"intervals overlap: a gain by {which} is possible, these test rows do not prove it"
         return "intervals overlap; nothing gained here"
 
@@ -72,14 +83,19 @@ class Worth:
         return f"{size} {what.format('better' if gain > 0 else 'worse')} than"
 
 
-def verdict_of(found: Sequence[tuple[str, Interval]]) -> str | None:
+def _above(one: float, other: float) -> bool:
+    """By more than the rounding of a mean over seeds."""
+    return one > other and not math.isclose(one, other, rel_tol=1e-9)
+
+
+def verdict_of(found: Sequence[tuple[str, Interval]], by: Measure = METRICS["accuracy"]) -> str | None:
     """For one site, of methods and what each came to, in the order of a comparison; None where training alone, a common
     and a personal model were not all compared. Of the first personal method named: choosing the one that did best would
     choose the luckiest."""
     first = {_kind(method): interval for method, interval in reversed(found)}
     if len(first) < 3:
         return None
-    return Worth(alone=first["alone"], common=first["common"], own=first["own"]).verdict
+    return Worth(alone=first["alone"], common=first["common"], own=first["own"], by=by).verdict
 
 
 def _kind(method: str) -> str:

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pydantic import field_validator
 
 from secure_sapefl.algorithms.registry import ALGORITHMS
 from secure_sapefl.algorithms.sapefl import SapeOptions
@@ -138,7 +139,7 @@ def test_a_file_that_is_not_toml_is_answered_in_a_sentence(tmp_path: Path, conte
 
 @pytest.mark.parametrize("name", ["absent.toml", "."])
 def test_a_file_that_cannot_be_read_is_answered_in_a_sentence(tmp_path: Path, name: str) -> None:
-    with pytest.raises(BadInput, match="Cannot read the configuration"):
+    with pytest.raises(BadInput, match=r"Cannot read .*Check the path"):
         Config.load(tmp_path / name)
 
 
@@ -200,5 +201,40 @@ def test_a_value_without_default_that_is_missing_is_named_without_quoting_the_re
     class Needs(Settings):
         name: str
 
-    with pytest.raises(BadInput, match=r"^file: 'name' is missing, and has no default\.$"):
+    with pytest.raises(BadInput, match=r"^file: 'name' is missing, and has no default\. Add it\.$"):
         Needs.read({}, "file")
+
+
+@pytest.mark.parametrize(
+    ("values", "sentence"),
+    [
+        ({"colluders": 0}, r"colluders = 0 is not possible: give 1 or more\. --colluders: With joint keys"),
+        ({"kappa": 0}, r"kappa = 0 is not possible: give more than 0\.0\. --kappa: "),
+        ({"participation": 1.5}, r"give 1\.0 or less\. --participation: "),
+        ({"dp_delta": 1}, r"give less than 1\.0\. --dp-delta: "),
+    ],
+)
+def test_a_value_out_of_bounds_is_told_what_to_give_and_as_which_option(
+    values: dict[str, object], sentence: str
+) -> None:
+    with pytest.raises(BadInput, match=sentence):
+        Config.read(values, "the command line")
+
+
+def test_a_sentence_may_have_braces() -> None:
+    class Strict(Settings):
+        form: str
+
+        @field_validator("form")
+        @classmethod
+        def _never(cls, form: str) -> str:
+            raise ValueError(f"{form} is no form; write {{name}}")
+
+    with pytest.raises(BadInput, match=r"\{x\} is no form; write \{name\}\.$"):
+        Strict.read({"form": "{x}"}, "file")
+
+
+def test_a_cut_file_is_told_what_to_do(tmp_path: Path) -> None:
+    (tmp_path / "cut.toml").write_text('dataset = "heart')
+    with pytest.raises(BadInput, match=r"if the file was cut on its way, get it again\.$"):
+        Config.load(tmp_path / "cut.toml")

@@ -6,15 +6,16 @@ from pathlib import Path
 import pytest
 
 from secure_sapefl.errors import BadInput
-from secure_sapefl.own_code import load, names_own_code, own_function, short
+from secure_sapefl.own_code import Kind, load, names_own_code, own_function, short
 
 
 def some_function() -> int:
     return 3
 
 
-def test_names_of_own_code_have_a_colon() -> None:
+def test_names_of_own_code_have_a_colon_or_are_a_file() -> None:
     assert names_own_code("net.py:build")
+    assert names_own_code("folder/net.py")
     assert names_own_code("package.module:build")
     assert not names_own_code("small")
 
@@ -48,6 +49,16 @@ def test_dataclasses_of_a_file_work(tmp_path: Path) -> None:
     assert load(f"{file}:ONE", "model").value.sides == 3
 
 
+@pytest.mark.parametrize(("kind", "usual"), [("model", "build"), ("task", "TASK"), ("method", "ALGORITHM")])
+def test_a_file_alone_is_asked_for_the_usual_name(kind: Kind, usual: str, tmp_path: Path) -> None:
+    file = tmp_path / "mine.py"
+    file.write_text(f"{usual} = 3\n")
+    assert load(str(file), kind).value == 3
+    file.write_text("other = 3\n")
+    with pytest.raises(BadInput, match=f"has no '{usual}'"):
+        load(str(file), kind)
+
+
 def test_an_installed_module() -> None:
     found = load("math:tau", "task")
     assert found.value == math.tau
@@ -58,7 +69,9 @@ def test_a_function_that_was_passed_is_known_by_name_and_source() -> None:
     found = own_function(some_function)
     assert found.name.endswith("test_own_code:some_function")
     assert found.value() == 3
-    assert found.digest == own_function(test_names_of_own_code_have_a_colon).digest  # of the file they stand in
+    assert (
+        found.digest == own_function(test_short_names_are_fit_for_files_and_titles).digest
+    )  # of the file they stand in
     assert found.digest != own_function(load).digest
 
 

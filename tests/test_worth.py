@@ -63,6 +63,11 @@ def test_equal_is_said_as_equal() -> None:
     )
 
 
+def test_the_rounding_of_a_mean_is_no_gain() -> None:
+    said = Worth(alone=at(0.7, 0.1), common=at(0.7 + 1e-15, 0.1), own=at(0.7, 0.1)).verdict
+    assert said.endswith("nothing gained here")
+
+
 def test_the_interval_is_wilsons() -> None:
     """9 of 10 by hand: (0.9 + z²/20 ± z sqrt(0.09/10 + z²/400)) / (1 + z²/10) with z = 1.96."""
     found = judged(0.9, 10)

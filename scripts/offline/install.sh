@@ -9,5 +9,5 @@ folder=${1:?"name the folder to install into, for instance /opt/secure-sapefl"}
 (cd "$here" && sha256sum --check --quiet SHA256SUMS) || { echo "A file was damaged or changed on the way. Carry the folder over again." >&2; exit 2; }
 "${PYTHON:-python3}" -m venv "$folder"
 "$folder/bin/python" -m pip --isolated install --quiet --disable-pip-version-check --no-index --find-links "$here" \
-  --constraint "$here/constraints.txt" 'secure-sapefl[deploy,tables]' || { rm -rf "$folder"; exit 2; }
+  --constraint "$here/constraints.txt" 'secure-sapefl[deploy,images,tables]' || { rm -rf "$folder"; exit 2; }
 echo "$("$folder/bin/secure-sapefl" --version): $folder/bin/secure-sapefl"

@@ -92,6 +92,7 @@ class Algorithm:
     update_length: Callable[[Model, Any], int] = whole_model
     initial_global: Callable[[Tensor, Any], Tensor] = lambda theta_initial, _: theta_initial
     global_step: Callable[[Tensor, Tensor, Any], Tensor] = add_mean
+    smoothing: Callable[[Any], float] = lambda _: 0.0  # what e keeps of its past a round, where a method uses e
     relays_models: bool = False
     takes_own_steps: bool = False  # moves models by gradients itself, so that no optimizer can be chosen
     splits_models: bool = False  # treats body and head apart, so that a model must say where its head begins

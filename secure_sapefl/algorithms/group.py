@@ -61,6 +61,7 @@ class SiteGroup:
     clock: Stopwatch = field(default_factory=Stopwatch)
     rule: StepRule = PLAIN
     memory: dict[Purpose, Moments] | None = None  # of optimizers, where it is kept between rounds
+    theta_smoothed: Tensor | None = None  # e, the mean of theta_global over rounds, where it is kept
     private: PrivateUse | None = None  # in a private study, the way to everything that leaves
 
     @property
@@ -179,10 +180,14 @@ class SiteGroup:
         return self.shard.y[starts + torch.minimum(torch.arange(self.longest, device=device), last)]
 
     @property
+    def label_indicators(self) -> Tensor:
+        """1 for the class of a row, or each label that is yes, [G, n, K]; meaningless where `present` is 0."""
+        return F.one_hot(self.labels, self.trainer.model.classes) if self.task.labels == "class" else self.labels
+
+    @property
     def label_counts(self) -> Tensor:
         """Rows of each class, or with each label that is yes, [G, K]."""
-        labels = F.one_hot(self.labels, self.trainer.model.classes) if self.task.labels == "class" else self.labels
-        return (labels * self.present.unsqueeze(2)).sum(1)
+        return (self.label_indicators * self.present.unsqueeze(2)).sum(1)
 
     def features(self, bodies: Tensor) -> Tensor:
         """What each site's body makes of its own rows, [G, n, F]; meaningless where `present` is 0."""

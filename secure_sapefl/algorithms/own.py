@@ -12,7 +12,7 @@ from secure_sapefl.algorithms.base import Algorithm
 from secure_sapefl.algorithms.registry import ALGORITHMS
 from secure_sapefl.config import Settings
 from secure_sapefl.errors import BadInput, UnknownName
-from secure_sapefl.own_code import OwnCode, load, names_own_code
+from secure_sapefl.own_code import load, names_own_code
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +27,7 @@ def find(name: str) -> Found:
     """``name`` is registered, FILE.py (with an ``ALGORITHM``), FILE.py:NAME, package.module:NAME, or installed."""
     if name in ALGORITHMS:
         return Found(ALGORITHMS[name], {})
-    own = _own(name)
+    own = load(name, "method") if names_own_code(name) else plugins.find("method", name)
     if own is None:
         raise UnknownName("method", name, {*ALGORITHMS, *plugins.offered("method")}, "secure-sapefl methods")
     if not isinstance(own.value, Algorithm):
@@ -36,12 +36,6 @@ def find(name: str) -> Found:
             "secure_sapefl.algorithms.base. `secure-sapefl check-method` says more."
         )
     return Found(own.value, {"method": own.digest})
-
-
-def _own(name: str) -> OwnCode | None:
-    if name.endswith(".py"):
-        return load(f"{name}:ALGORITHM", "method")
-    return load(name, "method") if names_own_code(name) else plugins.find("method", name)
 
 
 def algorithm(name: str) -> Algorithm:

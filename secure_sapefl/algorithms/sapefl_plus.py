@@ -3,22 +3,26 @@
 What differs from `sapefl`:
 
 * peers are chosen by similarity around the mean (sape/centred.py) and kept where they are more alike than the average;
-* a site starts its personal step from the mean of its own model and its peers' where those peers fit its rows better
-  than the global model does once it is told the site's label mix, and from its local copy of that model otherwise;
-* the anchors weigh n_0 / (n_0 + n_c): as much as n_0 rows of data;
-* the personal model is the mean of the models after each epoch of the second half of its training;
-* a site that did not start from its peers when it last took part takes its personal step again, from the newest global
-  model, before it uses its model: nobody is left with an old one for having been sampled long ago;
+* a site *listens* where its peers' model fits its rows clearly better than the global one, after both were told the
+  site's labels (sape/label_mix.py). Other sites are served by the global model: there peers have nothing to add;
+* a listener begins at a base of its own, half its model and half its peers', carried on in the direction it moved since
+  the last base: m + l (m - b). It trains from there on the plain loss; nobody is anchored to anything;
+* a listener gives its peers the model so trained, everybody else gives theta_local, without a second training;
+* what a site uses is made of its base, a listener's own or the common one, as in `fedavg-ft-plus`: freshly,
+  so that nobody is left with an old model for having been sampled long ago;
 * the global step weighs a site by s_c n_c, the paper's raw score times its rows: large sites count for more, as in
   FedAvg.
 
-Each part can be switched off, which is how docs/methods.md
-came to say what each of them buys. The control is `fedavg-ft-plus`: the same epochs and the same averaging, no peers.
+Each part can be switched off. The control is `fedavg-ft-plus`: all of this without peers.
 
-Private form: both trainings are DP-SGD; a mean of iterates costs what the iterates cost. Centred output similarities
-are noised as `sapefl`'s are, and s_c then counts weights alone, which are private already: peers are asked about once a
-round. Where a site starts shapes the model it gives to peers: its label shares and its mean advantage with those peers,
-record by record and cut at ``LARGEST_ADVANTAGE``, are noised and paid for. What `personal_models` trains stays.
+A task whose loss is one of whole batches (Cox) has no records to take a standard error of: there a site listens where
+its peers' loss is lower. Numbers have no label mix, so that no bias is fitted to them.
+
+Private form: both trainings are DP-SGD, and both are paid for before a site knows whether it listens. Centred output
+similarities are noised as `sapefl`'s are, and s_c then counts weights alone, which are private already: peers are asked
+about once a round. Whether a site listens shapes the model it gives to peers: its label shares and its mean advantage
+with those peers, record by record and cut at ``LARGEST_ADVANTAGE``, are noised and paid for, and it listens where that
+advantage is positive. What `personal_models` trains stays.
 """
 
 from collections.abc import Callable, Iterable
@@ -30,6 +34,7 @@ from pydantic import Field
 from torch import Tensor
 
 from secure_sapefl.algorithms.base import Algorithm, Contribution, Homomorphic, personal_state
+from secure_sapefl.algorithms.fedavg_ft_plus import OwnModelOptions, common_base, epochs_of, from_common, made_own
 from secure_sapefl.algorithms.group import SiteGroup
 from secure_sapefl.algorithms.releases import PrivateQuery, PrivateTraining, PrivateUse, Releases
 from secure_sapefl.algorithms.sapefl import (
@@ -40,27 +45,24 @@ from secure_sapefl.algorithms.sapefl import (
     mean_over_all_rows,
     similarities,
 )
-from secure_sapefl.config import Settings
 from secure_sapefl.sape.anchors import PeerAnchors, peer_anchors
 from secure_sapefl.sape.centred import above_own_mean, centred_outputs, centred_weights
-from secure_sapefl.sape.objective import Anchors, CosineAnchored
+from secure_sapefl.sape.label_mix import clearly_positive, fitted_biases
 from secure_sapefl.sape.similarity import combined, similarity_scores, weight_similarity
 from secure_sapefl.streams import Purpose
-from secure_sapefl.training.objective import LocalLoss, Objective
+from secure_sapefl.training.objective import LocalLoss
 
 LARGEST_ADVANTAGE: Final = 2.0
 """In a private study, the most one record may say for or against a site's peers: a difference of log-likelihoods."""
 
 
-class SapePlusOptions(Settings):
+class SapePlusOptions(OwnModelOptions):
     influence: float = Field(0.5, ge=0, le=1, description="output (1) against weight (0) similarity; the paper's delta")
     similarity: Literal["centred", "raw"] = "centred"
     sharpness: float = Field(4.0, ge=0, description="peers are weighed by similarity to this power")
     start: Literal["adaptive", "local", "peers"] = "adaptive"
-    pseudo_rows: float = Field(50.0, ge=0, description="n_0, how many rows of data the anchors are worth; 0 for none")
+    lead: float = Field(0.5, ge=0, description="how far a listener's base is carried on; l, 0 for not at all")
     weigh_rows: bool = Field(True, description="s_c n_c in the global step instead of s_c")
-    averaging: bool = Field(True, description="use the mean over the second half of the personal step's epochs")
-    personal_epochs: int | None = Field(None, ge=1, description="epochs of the personal step; 2 E where not given")
     similarity_batch: int = Field(32, ge=1, description="rows of a site on which peers are compared")
 
 
@@ -74,10 +76,10 @@ def site_round(group: SiteGroup, options: SapePlusOptions) -> Contribution:
         peer_anchor = peer_anchors(weights, received, group.peers.models, 0.0)
     with group.clock.phase("personal"):
         listens = _listens(group, options, peer_anchor)
-        start = torch.where(listens.unsqueeze(1), _among_peers(group, peer_anchor), theta_local)
-        theta_personal = _personal_step(group, options, start, peer_anchor)
+        base = _among_peers(group, options, peer_anchor)
+        theta_personal = _for_peers(group, options, listens, base, theta_local)
     return Contribution(
-        state={"theta_personal": theta_personal, "listens": listens.float()},
+        state={"theta_personal": theta_personal, "base": base, "listens": listens.float()},
         update=theta_local - group.theta_global,
         score=_score(group, options, similarity_scores(raw, received)),
         shared=theta_personal,
@@ -149,108 +151,122 @@ def _centred_by(group: SiteGroup, x: Tensor, present: Tensor, found: Iterable[An
 
 
 def _listens(group: SiteGroup, options: SapePlusOptions, peer_anchor: PeerAnchors) -> Tensor:
-    """Which sites start among their peers, [G]: where those fit the site's rows better than the global model does, told
-    the site's label mix. Without that, sites with the same labels would look like sites with the same concept."""
+    """Which sites listen to their peers, [G]."""
     if options.start != "adaptive":
         return peer_anchor.present & (options.start == "peers")
     if group.private is not None:
         return peer_anchor.present & (_advantage(group, group.private, peer_anchor) > 0)
-    globally = group.losses(group.everywhere(group.theta_global), _told(group))
-    return peer_anchor.present & (group.losses(peer_anchor.theta) < globally)
+    globally = group.everywhere(group.theta_global)
+    if group.task.batch_loss is not None:
+        return peer_anchor.present & (group.losses(peer_anchor.theta) < group.losses(globally))
+    gain = _shifted_losses(group, globally) - _shifted_losses(group, peer_anchor.theta)
+    return peer_anchor.present & clearly_positive(gain, group.present)
+
+
+def _shifted_losses(group: SiteGroup, theta: Tensor) -> Tensor:
+    """The loss of every row after a bias was fitted for each label, [G, n]; numbers have none."""
+    outputs = group.outputs(theta)
+    if group.task.label_shift is not None:
+        mean = torch.sigmoid if group.task.labels == "yes-no" else partial(torch.softmax, dim=-1)
+        outputs = outputs + fitted_biases(outputs, group.label_indicators, group.present, mean).unsqueeze(1)
+    return group.task.losses(outputs, group.labels)
 
 
 def _advantage(group: SiteGroup, private: PrivateUse, peer_anchor: PeerAnchors) -> Tensor:
     """By how much peers fit a site's rows better, [G], in units of twice the largest advantage; asked in two steps."""
     rows = group.row_counts.unsqueeze(1)
-    globally = group.record_losses(group.everywhere(group.theta_global), _told_privately(group, private))
+    globally = group.record_losses(group.everywhere(group.theta_global), _private_shift(group, private))
     ahead = (globally - group.record_losses(peer_anchor.theta)) / (2 * LARGEST_ADVANTAGE)
     says = (ahead.clamp(-0.5, 0.5) + 0.5).nan_to_num(nan=0) * group.present
     everybody = torch.ones_like(rows, dtype=torch.bool)
     return private.means(says.sum(1, keepdim=True) / rows, everybody, Purpose.START_ROWS).squeeze(1) - 0.5
 
 
-def _told(group: SiteGroup) -> Tensor | float:
-    """What a site's label mix adds to the global model's outputs, [G, 1, K]; numbers have no mix."""
-    if group.task.told is None:
-        return 0.0
-    return group.task.told(group.label_counts, group.row_counts.unsqueeze(1)).unsqueeze(1)
-
-
-def _told_privately(group: SiteGroup, private: PrivateUse) -> Tensor | float:
-    """The same from noised shares. A record has one class, so the shares of classes move by 1 / n together."""
-    if group.task.told is None:
+def _private_shift(group: SiteGroup, private: PrivateUse) -> Tensor | float:
+    """What a site's label mix adds to the global model's outputs, [G, 1, K], from noised shares; numbers have no mix. A
+    record has one class, so the shares of classes move by 1 / n together."""
+    if group.task.label_shift is None:
         return 0.0
     rows, counts = group.row_counts.unsqueeze(1), group.label_counts
     everything = torch.ones_like(counts, dtype=torch.bool)
     norm = 1.0 if group.task.labels == "class" else None
     shares = private.means(counts / rows, everything, Purpose.LABEL_SHARES, record_norm=norm)
-    return group.task.told(shares * rows, rows).unsqueeze(1)
+    return group.task.label_shift(shares * rows, rows).unsqueeze(1)
 
 
-def _among_peers(group: SiteGroup, peer_anchor: PeerAnchors) -> Tensor:
-    """Half own model, half peers'; all peers' for a site that never took part and has no model of its own."""
+def _among_peers(group: SiteGroup, options: SapePlusOptions, peer_anchor: PeerAnchors) -> Tensor:
+    """m + l (m - b), [G, P]: m is half own model, half peers', or all peers' for a site that never took part; b is the
+    last base, of a site that listened when it last took part."""
     own = group.state["theta_personal"]
     newcomer = (own == group.theta_initial).all(1, keepdim=True)
-    return torch.where(newcomer, peer_anchor.theta, (own + peer_anchor.theta) / 2)
+    middle = torch.where(newcomer, peer_anchor.theta, (own + peer_anchor.theta) / 2)
+    listened = group.state["listens"].unsqueeze(1) > 0
+    return torch.where(listened, middle + options.lead * (middle - group.state["base"]), middle)
 
 
-def _personal_step(group: SiteGroup, options: SapePlusOptions, start: Tensor, peer_anchor: PeerAnchors) -> Tensor:
-    train = group.train_averaged if options.averaging else group.train
-    epochs = options.personal_epochs or 2 * group.local_epochs
-    return train(start, _anchored(group, options, peer_anchor), Purpose.PERSONAL_BATCHES, epochs)
+def _for_peers(
+    group: SiteGroup, options: SapePlusOptions, listens: Tensor, base: Tensor, theta_local: Tensor
+) -> Tensor:
+    """The model a site gives to its peers, [G, P]: trained from its base where it listens, theta_local otherwise.
+
+    Everybody trains where that is paid for or remembered, and on a card, which would have to be asked who listens.
+    """
+    if options.start == "local":
+        return theta_local
+    epochs = epochs_of(group, options)
+    if group.private is not None or group.memory is not None or base.device.type != "cpu":
+        start = torch.where(listens.unsqueeze(1), base, theta_local)
+        trained = group.train(start, LocalLoss(), Purpose.PERSONAL_BATCHES, epochs)
+        return torch.where(listens.unsqueeze(1), trained, theta_local)
+    given, sites = theta_local.clone(), [site for site, one in enumerate(listens.tolist()) if one]
+    if sites:
+        given[sites] = group.only(sites).train(base[sites], LocalLoss(), Purpose.PERSONAL_BATCHES, epochs)
+    return given
 
 
 def personal_models(group: SiteGroup, options: SapePlusOptions) -> Tensor:
-    """What each site uses: its model where it lives among peers, otherwise the newest global model made its own."""
-    models = group.state["theta_personal"].clone()
-    alone = [site for site, listens in enumerate(group.state["listens"].tolist()) if not listens]
-    if alone:
-        models[alone] = from_common(group.only(alone), options)
-    return models
-
-
-def from_common(group: SiteGroup, options: SapePlusOptions) -> Tensor:
-    """The personal step without peers."""
-    newest = group.everywhere(group.theta_global)
-    return _personal_step(group, options, newest, PeerAnchors.nobody(newest))
-
-
-def _anchored(group: SiteGroup, options: SapePlusOptions, peer_anchor: PeerAnchors) -> Objective:
-    if options.pseudo_rows == 0:
-        return LocalLoss()
-    strength = options.pseudo_rows / (options.pseudo_rows + group.row_counts)
-    thetas = (peer_anchor.theta, group.everywhere(group.theta_global))
-    answers = [group.compared(theta) for theta in thetas] if options.influence > 0 else []
-    anchors = Anchors.stacked(thetas, answers, (strength * peer_anchor.present, strength))
-    return CosineAnchored(anchors, options.influence, "flattened")
+    """What each site makes of its base: of its own where it listens, of the common one otherwise."""
+    listens = group.state["listens"].unsqueeze(1) > 0
+    return made_own(group, options, torch.where(listens, group.state["base"], common_base(group)))
 
 
 def releases(options: SapePlusOptions, local_epochs: int) -> Releases:
-    """Similarities pay for the score where it is made of them, and for the model they lead to otherwise."""
+    """Similarities pay for the score where it is made of them, and for the model they lead to otherwise. Where nobody
+    listens theta_local is what peers get: it follows from the update."""
     reads_outputs, scored = options.influence > 0, options.similarity == "raw"
     similar = PrivateQuery(Purpose.SIMILARITY_ROWS, "similarity_score" if scored else "theta_personal")
     start = (PrivateQuery(Purpose.LABEL_SHARES, "theta_personal"), PrivateQuery(Purpose.START_ROWS, "theta_personal"))
+    among = PrivateTraining(Purpose.PERSONAL_BATCHES, "theta_personal", options.epochs or 2 * local_epochs)
+    trainings = (
+        PrivateTraining(Purpose.LOCAL_BATCHES, "update", local_epochs),
+        *((among,) * (options.start != "local")),
+    )
+    queries = ((similar,) if reads_outputs else ()) + (start if options.start == "adaptive" else ())
+    paid = {one.pays_for for one in trainings} | {one.pays_for for one in queries}
     return Releases(
-        trainings=(
-            PrivateTraining(Purpose.LOCAL_BATCHES, "update", local_epochs),
-            PrivateTraining(Purpose.PERSONAL_BATCHES, "theta_personal", options.personal_epochs or 2 * local_epochs),
-        ),
-        queries=((similar,) if reads_outputs else ()) + (start if options.start == "adaptive" else ()),
-        free=() if reads_outputs and scored else ("similarity_score",),
+        trainings=trainings,
+        queries=queries,
+        free=tuple(field for field in ("similarity_score", "theta_personal") if field not in paid),
         notes=("Peers are compared on all rows, whatever similarity_batch says; scores count weights alone.",),
     )
+
+
+def initial_state(theta: Tensor, sites: int) -> dict[str, Tensor]:
+    own = personal_state(theta, sites)
+    return {**own, "base": own["theta_personal"].clone(), "listens": torch.zeros(sites)}
 
 
 ALGORITHM = Algorithm(
     name="sapefl-plus",
     title="SAPE-FL+",
-    source="this project: SAPE-FL with centred similarity, an adaptive start and averaged iterates",
+    source="this project: SAPE-FL with centred similarity, peers where they fit clearly better, and averaged iterates",
     homomorphic=Homomorphic.WEIGHTED_SUM,
-    initial_state=lambda theta, sites: {**personal_state(theta, sites), "listens": torch.zeros(sites)},
+    initial_state=initial_state,
     site_round=site_round,
     personal_models=personal_models,
     score_bound=lambda facts: float(max(facts.most_peers, 1) * facts.largest_site),
     relays_models=True,
+    smoothing=lambda options: options.smoothing,
     options=SapePlusOptions,
     releases=releases,
     from_common=from_common,

@@ -20,6 +20,7 @@ def ablate(
     seeds: shared.Seeds = 3,
     out: shared.Out = None,
     jobs: shared.Jobs = None,
+    ray: shared.Ray = None,
     cells: shared.Cells = None,
     output: Format = "table",
     quiet: Quiet = False,
@@ -48,7 +49,7 @@ def ablate(
     with download_progress() as progress:
         check(setting, tasks, [Contender(method=METHOD)], progress)
     out = out or Path("runs") / f"ablation-{varied}"
-    with shared.running(out, cells, jobs, quiet) as runner:
+    with shared.running(out, cells, jobs, ray, quiet) as runner:
         result = run(varied, setting, tasks, runner)
     shared.conclude(document(result), [chart(result)], out, output)
 

@@ -33,6 +33,7 @@ from secure_sapefl.cli import (
     statistics,
     study,
 )
+from secure_sapefl.cli.experiment_options import SweepCommand
 from secure_sapefl.errors import SapeflError
 from secure_sapefl.plain_text import sentence
 
@@ -45,10 +46,10 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.command("simulate")(simulate.simulate)
-app.command("compare")(compare.compare)
-app.command("ablate")(ablate.ablate)
-app.command("budget")(budget.budget)
-app.command("figures")(figures.figures)
+app.command("compare", cls=SweepCommand)(compare.compare)
+app.command("ablate", cls=SweepCommand)(ablate.ablate)
+app.command("budget", cls=SweepCommand)(budget.budget)
+app.command("figures", cls=SweepCommand)(figures.figures)
 app.command("methods")(methods.methods)
 app.command("check-method")(check_method.check_method)
 app.command("robustness")(robustness.robustness)

@@ -1,7 +1,8 @@
-"""`secure-sapefl bench simulate`: engines, modules of one's own, phases, scaling and evaluation in the simulator."""
+"""`secure-sapefl bench simulate`: engines, their floor, own modules, phases, scaling and evaluation."""
 
 import json
-from typing import TYPE_CHECKING, Annotated, Literal
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -9,18 +10,19 @@ from secure_sapefl.cli.options import Format
 from secure_sapefl.cli.sheets import print_table
 
 if TYPE_CHECKING:
+    from secure_sapefl.experiments.bench.floor import FloorRow
     from secure_sapefl.experiments.bench_modules import ModuleRow
     from secure_sapefl.experiments.bench_simulate import EngineRow, EvaluationRow, PhaseRow, ScalingRow
 
-Part = Literal["engines", "modules", "phases", "scaling", "evaluation"]
+Part = Literal["engines", "floor", "modules", "phases", "scaling", "evaluation"]
 
 
 def simulate(
-    part: Annotated[Part | None, typer.Option(help="One part only; by default all five.")] = None,
+    part: Annotated[Part | None, typer.Option(help="One part only; by default all six.")] = None,
     output: Format = "table",
 ) -> None:
-    """Simulation: batched against sequential training, modules of one's own, a round by phase, growth with sites, and
-    what evaluation costs.
+    """Simulation: batched against sequential training, what no engine would save, modules of one's own, a round by
+    phase, growth with sites, and what evaluation costs.
 
     Examples:
 
@@ -30,42 +32,34 @@ def simulate(
     """
     from secure_sapefl.experiments import bench_modules
     from secure_sapefl.experiments import bench_simulate as bench
+    from secure_sapefl.experiments.bench import floor as bench_floor
 
     def tell(news: str) -> None:
         typer.echo(news, err=True)
 
-    engines = list(bench.engines(tell)) if part in (None, "engines") else []
-    modules = bench_modules.modules(tell) if part in (None, "modules") else []
-    phases = list(bench.phases(tell)) if part in (None, "phases") else []
-    scaling = list(bench.scaling(tell)) if part in (None, "scaling") else []
-    evaluation = list(bench.evaluation(tell)) if part in (None, "evaluation") else []
+    measures: dict[str, tuple[Callable[..., Iterable[Any]], Callable[..., None]]] = {
+        "engines": (bench.engines, _show_engines),
+        "floor": (bench_floor.floors, _show_floor),
+        "modules": (bench_modules.modules, _show_modules),
+        "phases": (bench.phases, _show_phases),
+        "scaling": (bench.scaling, _show_scaling),
+        "evaluation": (bench.evaluation, _show_evaluation),
+    }
+    found: dict[str, list[Any]] = {
+        name: list(measure(tell)) if part in (None, name) else [] for name, (measure, _) in measures.items()
+    }
     if output == "json":
-        typer.echo(json.dumps(bench.to_json(engines, phases, scaling, evaluation) | bench_modules.to_json(modules)))
+        apart = bench_modules.to_json(found.pop("modules")) | bench_floor.to_json(found.pop("floor"))
+        typer.echo(json.dumps(bench.to_json(*found.values()) | apart))
         return
-    if engines:
-        _show_engines(engines)
-    if modules:
-        _show_modules(modules)
-    if phases:
-        _show_phases(phases, bench.ckks_share(phases))
-    if scaling:
-        _show_scaling(scaling)
-    if evaluation:
-        _show_evaluation(evaluation)
+    for name, rows in found.items():
+        if rows:
+            measures[name][1](rows)
 
 
 def _show_engines(rows: "list[EngineRow]") -> None:
-    columns = (
-        "model",
-        "parameters",
-        "sites",
-        "sequential s",
-        "batched s",
-        "ms a site's step",
-        "ratio",
-        "operations a step",
-    )
-    print_table("", columns, map(_engine, rows))
+    timed = ("sequential s", "batched s", "ms a site's step", "ratio")
+    print_table("", ("model", "parameters", "sites", *timed, "operations a step"), map(_engine, rows))
 
 
 def _engine(row: "EngineRow") -> tuple[str, ...]:
@@ -75,13 +69,24 @@ def _engine(row: "EngineRow") -> tuple[str, ...]:
     return (row.setting, f"{row.parameters:,}", str(row.clients), *numbers, operations)
 
 
+def _show_floor(rows: "list[FloorRow]") -> None:
+    cells = [
+        (row.model, f"{row.seconds:.3f}", f"{row.in_products:.0%}", f"{row.floor_share:.0%}", f"{row.most_gained:.2f}×")
+        for row in rows
+    ]
+    columns = ("model", "CPU seconds an epoch", "in products", "at a large product's speed", "at most faster")
+    print_table("", columns, cells)
+
+
 def _show_modules(rows: "list[ModuleRow]") -> None:
     cells = [(row.model, f"{row.parameters:,}", f"{row.seconds:.3f}", f"{row.ratio:.2f}×") for row in rows]
     print_table("", ("model", "parameters", "CPU seconds an epoch", "to built-in"), cells)
 
 
-def _show_phases(rows: "list[PhaseRow]", share: float | None) -> None:
-    names = list(rows[0].seconds)
+def _show_phases(rows: "list[PhaseRow]") -> None:
+    from secure_sapefl.experiments.bench_simulate import ckks_share
+
+    names, share = list(rows[0].seconds), ckks_share(rows)
     cells = [
         (row.protection, *(f"{row.seconds[name]:.2f}" for name in names), f"{row.personal_over_local:.2f}×")
         for row in rows

@@ -16,10 +16,12 @@ _ASKED_FOR_HERE: Final = ("dp_epsilon", "dp_delta", "dp_noise", "dp_unit")
 @takes(Config, without={*shared.FIXED, *_ASKED_FOR_HERE}, defaults={"protection": "plaintext"})
 def budget(
     settings: dict[str, Any],
-    epsilons: Annotated[str, typer.Option(help="Budgets by commas; inf is no privacy.")] = "0.5,1,2,4,8,inf",
+    epsilons: Annotated[
+        str, typer.Option(help="Budgets, separated by commas; inf means no privacy.")
+    ] = "0.5,1,2,4,8,inf",
     delta: Annotated[float, typer.Option(help="Far below 1 / rows of a site.")] = 1e-5,
     methods: Annotated[
-        str, typer.Option(help="Names by commas; with options: sapefl:refine_epochs=5.")
+        str, typer.Option(help="Names, separated by commas; with options: sapefl:refine_epochs=5.")
     ] = "sapefl,ditto,fedavg",
     dp_noise: Annotated[
         Literal["local", "shared", "both"], typer.Option(help="Each site's own, or shared by all, or side by side.")
@@ -34,6 +36,7 @@ def budget(
     seeds: shared.Seeds = 3,
     out: shared.Out = None,
     jobs: shared.Jobs = None,
+    ray: shared.Ray = None,
     cells: shared.Cells = None,
     output: Format = "table",
     quiet: Quiet = False,
@@ -72,6 +75,6 @@ def budget(
         check(request.setting, [request.task_at(min(request.epsilons, default=OFF))], request.contenders, progress)
     request.check()
     out = out or Path("runs") / f"budget-{Path(setting.base.dataset).stem}"
-    with shared.running(out, cells, jobs, quiet) as runner:
+    with shared.running(out, cells, jobs, ray, quiet) as runner:
         curves = budget_curves(tuned(request, runner) if tune else request, runner)
     shared.conclude(document(curves), [chart(curves)], out, output)

@@ -14,7 +14,7 @@ from secure_sapefl.errors import BadInput
 if TYPE_CHECKING:
     from secure_sapefl.experiments.setting import Task
 
-Methods = Annotated[str, typer.Option(help="all, or names by commas; with options: sapefl:influence=0.25.")]
+Methods = Annotated[str, typer.Option(help="all, or names separated by commas; with options: sapefl:influence=0.25.")]
 
 
 @takes(Config, without={*shared.FIXED, "dataset"}, defaults={"rounds": 30, "protection": "plaintext"})
@@ -25,8 +25,12 @@ def compare(
     seeds: shared.Seeds = 3,
     tune: Annotated[bool, typer.Option("--tune", help="First tune every method on validation rows, alike.")] = False,
     tune_rounds: Annotated[int | None, typer.Option(min=1, help="Rounds of a trial. [default: --rounds]")] = None,
+    validation: Annotated[
+        bool, typer.Option("--validation", help="Judge on a fifth of the training rows; look at no test row.")
+    ] = False,
     out: shared.Out = None,
     jobs: shared.Jobs = None,
+    ray: shared.Ray = None,
     cells: shared.Cells = None,
     output: Format = "table",
     quiet: Quiet = False,
@@ -64,9 +68,13 @@ def compare(
     with download_progress() as progress:
         check(setting, tasks, contenders, progress)
     request = Request(
-        setting=setting, tasks=tasks, contenders=contenders, tuning_rounds=(tune_rounds or rounds) if tune else None
+        setting=setting,
+        tasks=tasks,
+        contenders=contenders,
+        tuning_rounds=(tune_rounds or rounds) if tune else None,
+        judged_on="validation" if validation else "test",
     )
-    with shared.running(out, cells, jobs, quiet) as runner:
+    with shared.running(out, cells, jobs, ray, quiet) as runner:
         comparison = run(request, runner)
     shared.conclude(document(comparison), charts(comparison), out, output)
 

@@ -1,7 +1,6 @@
 """`secure-sapefl data`: which datasets there are, whether one is sound and how it is divided, fetching one."""
 
 import json
-from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -12,6 +11,7 @@ from secure_sapefl.cli.interruption import going_on_with, same_command
 from secure_sapefl.cli.options import Format, key_values
 from secure_sapefl.cli.progress import download_progress
 from secure_sapefl.cli.sheets import print_table
+from secure_sapefl.config import Partition
 from secure_sapefl.errors import BadInput, SapeflError, UnknownName
 
 if TYPE_CHECKING:
@@ -20,13 +20,6 @@ if TYPE_CHECKING:
 app = typer.Typer(help="Datasets: list them, describe, check and picture one, fetch one.", no_args_is_help=True)
 app.command("schema")(data_schema.schema)
 app.command("split")(data_schema.split)
-
-
-class PartitionName(StrEnum):
-    natural = "natural"
-    dirichlet = "dirichlet"
-    iid = "iid"
-    clustered = "clustered"
 
 
 DataDir = Annotated[Path | None, typer.Option(help="Folder with .npz files; otherwise SAPEFL_DATA, then the cache.")]
@@ -53,7 +46,7 @@ def list_datasets(data_dir: DataDir = None, output: Format = "table") -> None:
 @app.command()
 def check(
     dataset: Annotated[str, typer.Argument(metavar="NAME|FILE", help="A registered name, or a file.")],
-    partition: Annotated[PartitionName | None, typer.Option(help="Default: natural if there are groups.")] = None,
+    partition: Annotated[Partition | None, typer.Option(help="Default: natural if there are groups.")] = None,
     clients: Annotated[int | None, typer.Option(help="How many sites. Default: all groups, or 20.")] = None,
     kappa: Annotated[float, typer.Option(help="Dirichlet concentration; small is skewed.")] = 0.3,
     clusters: Annotated[int, typer.Option(help="Groups of sites that disagree on the labels.")] = 4,
@@ -78,7 +71,7 @@ def check(
         federation = build_federation(
             dataset,
             clients=clients,
-            partition=None if partition is None else partition.value,
+            partition=partition,
             kappa=kappa,
             clusters=clusters,
             seed=seed,

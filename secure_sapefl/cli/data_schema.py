@@ -98,7 +98,7 @@ def _folder_schema(
 def split(
     file: TableFile,
     schema: Annotated[Path, typer.Option(help="The schema, which says which column names the site.")],
-    out: Annotated[Path, typer.Option(help="The folder to write a file a site into.")],
+    out: Annotated[Path, typer.Option(help="The folder to write one file per site into.")],
 ) -> None:
     """Divide a table of several sites into a CSV file for each, to rehearse a deployed study with.
 
@@ -150,7 +150,7 @@ def _held_against(said: "Schema", data: Path) -> "tuple[str, int, tuple[Mismatch
         columns = read_columns(data, said)
         return columns.found, len(columns), mismatches(columns, said)
     if data.is_dir():
-        wrong = tuple(Mismatch(column=column, says=says) for column, says in problems(data, said))
+        wrong = tuple(Mismatch(column=column, says=says.removesuffix(".")) for column, says in problems(data, said))
         return "images in a folder", len(label_table(data)), wrong
     return "images in an .npz", len(load_table(data, said)), ()  # refuses what does not fit
 
@@ -161,6 +161,8 @@ def _say(title: str, found: "tuple[Mismatch, ...]") -> None:
         typer.echo(f"{'does not fit' if one.blocks else 'look at it'}: {one.sentence}")
     if not found:
         typer.echo("Everything fits the study's schema.")
+    elif any(one.blocks for one in found):
+        typer.echo("Correct the file, or ask whoever wrote the schema for one that allows this.")
 
 
 def _show(schema: "TableSchema") -> None:

@@ -2,19 +2,23 @@
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
+import click
 import typer
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from typer.core import TyperCommand
 
 from secure_sapefl.cli.interruption import going_on_with, same_command
 from secure_sapefl.cli.options import key_values
+from secure_sapefl.cli.progress import step_progress
 from secure_sapefl.cli.sheets import print_wide_table
+from secure_sapefl.errors import BadInput
 
 if TYPE_CHECKING:
+    from secure_sapefl.experiments.executors.base import Executor
     from secure_sapefl.experiments.runner import Runner, Step
     from secure_sapefl.experiments.setting import Contender, Setting
     from secure_sapefl.experiments.tables import Document
@@ -25,7 +29,7 @@ FIXED: Final = frozenset({"method", "options", "evaluate_every", "late_clients",
 
 Datasets = Annotated[
     list[str] | None,
-    typer.Option("--dataset", help="A name or file; repeat it, or separate by commas.", rich_help_panel="Data"),
+    typer.Option("--dataset", help="A name or file; repeat the option, or separate by commas.", rich_help_panel="Data"),
 ]
 Seeds = Annotated[int, typer.Option(help="How many seeds, counted from --seed.")]
 Out = Annotated[
@@ -37,6 +41,14 @@ Out = Annotated[
 Jobs = Annotated[
     int | None,
     typer.Option(min=1, help="Runs at a time, a core each. [default: all cores]", rich_help_panel="Running"),
+]
+Ray = Annotated[
+    str | None,
+    typer.Option(
+        metavar="[ADDRESS]",
+        help="Compute over a Ray cluster: this machine's, or the one at ADDRESS; needs 'secure-sapefl[ray]'.",
+        rich_help_panel="Running",
+    ),
 ]
 Cells = Annotated[
     Path | None,
@@ -70,44 +82,48 @@ def setting_of(settings: Mapping[str, Any], seeds: int, **fixed: Any) -> "Settin
     return Setting.from_values({**settings, **fixed}, seeds)
 
 
+class SweepCommand(TyperCommand):
+    """`--ray` without an address is this machine's cluster; Typer knows no option whose value may be left out."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        following = [*args[1:], "-"]
+        bare = [one == "--ray" and after.startswith("-") for one, after in zip(args, following, strict=True)]
+        return super().parse_args(ctx, ["--ray=auto" if alone else one for one, alone in zip(args, bare, strict=True)])
+
+
 @contextmanager
-def running(out: Path, cells: Path | None, jobs: int | None, quiet: bool) -> Iterator["Runner"]:
+def running(out: Path, cells: Path | None, jobs: int | None, ray: str | None, quiet: bool) -> Iterator["Runner"]:
     """A runner that saves into ``cells`` and tells how far it is."""
     from secure_sapefl.experiments.cells import CellStore
-    from secure_sapefl.experiments.runner import Runner, default_jobs
+    from secure_sapefl.experiments.runner import Runner
 
-    with going_on_with(same_command), cell_progress(quiet) as on_step:
-        yield Runner(store=CellStore(cells or out / "cells"), jobs=jobs or default_jobs(), on_step=on_step)
-
-
-@contextmanager
-def cell_progress(quiet: bool) -> Iterator[Callable[["Step"], None]]:
-    """A bar with the time left on a terminal's stderr, elsewhere a line a run."""
-    console = Console(stderr=True, quiet=quiet)
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[news]}"))
-    with Progress(*columns, TimeElapsedColumn(), console=console, disable=quiet or not console.is_terminal) as progress:
-        task = progress.add_task("starting", total=None, news="")
+    with going_on_with(same_command), step_progress(quiet) as (tell, console):
 
         def on_step(step: "Step") -> None:
-            left = "" if step.seconds_left is None else f", {_duration(step.seconds_left)} left"
-            news = f"{_news(step)}{left}"
-            progress.update(task, description=step.stage, completed=step.done, total=step.total, news=news)
-            if not console.is_terminal:
-                console.print(f"{step.stage} {step.done}/{step.total}  {news}", highlight=False, soft_wrap=True)
+            tell(step.stage, step.done, step.total, _news(step))
 
-        yield on_step
+        with _executor(jobs, ray, partial(console.print, highlight=False, soft_wrap=True, markup=False)) as executor:
+            yield Runner(store=CellStore(cells or out / "cells"), executor=executor, on_step=on_step)
+
+
+def _executor(jobs: int | None, ray: str | None, tell: Callable[[str], None]) -> AbstractContextManager["Executor"]:
+    from secure_sapefl.experiments.executors.processes import Processes, default_jobs
+    from secure_sapefl.experiments.executors.ray_cluster import ray_cluster
+
+    if ray is None:
+        return nullcontext(Processes(jobs or default_jobs()))
+    if jobs is not None:
+        raise BadInput("--jobs counts processes of this machine, and a Ray cluster knows its cores. Leave one out.")
+    return ray_cluster(ray, tell)
 
 
 def _news(step: "Step") -> str:
     from secure_sapefl.experiments.statistics import mean_of_defined
 
-    config, result = step.cell.config, step.result
+    result = step.result
     main = result.shown[0].form(mean_of_defined(result.main))
-    how = "found finished" if step.found else _duration(result.seconds)
-    options = "".join(f":{key}={value}" for key, value in config.options.items())
-    budget = "" if config.dp_epsilon is None else f", ε {config.dp_epsilon:g}"
-    what = f"{config.method}{options} on {config.dataset}, lr {config.lr:g}{budget}, seed {config.seed}"
-    return f"{what}: {main} ({how})"
+    left = "" if step.seconds_left is None else f", {_duration(step.seconds_left)} left"
+    return f"{step.cell}: {main} ({'found finished' if step.found else _duration(result.seconds)}){left}"
 
 
 def _duration(seconds: float) -> str:

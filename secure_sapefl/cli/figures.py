@@ -23,6 +23,7 @@ def figures(
     seeds: shared.Seeds = 3,
     out: shared.Out = None,
     jobs: shared.Jobs = None,
+    ray: shared.Ray = None,
     cells: shared.Cells = None,
     output: Format = "table",
     quiet: Quiet = False,
@@ -47,6 +48,6 @@ def figures(
         check(setting, [task], [Contender(method="sapefl")], progress)
     out = out or Path("runs") / figure
     draw = site_trajectories if figure == "trajectories" else weak_sites
-    with shared.running(out, cells, jobs, quiet) as runner:
+    with shared.running(out, cells, jobs, ray, quiet) as runner:
         document, chart = draw(setting, task, runner)
     shared.conclude(document, [chart], out, output)

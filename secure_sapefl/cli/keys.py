@@ -26,7 +26,9 @@ from secure_sapefl.cli.options import Format
 from secure_sapefl.cli.passphrases import AskPassphrase, PassphraseFile, known_passphrase, new_passphrase
 from secure_sapefl.cli.sheets import print_table
 from secure_sapefl.config import KeyChoice
-from secure_sapefl.errors import BadInput, OutputFailed
+from secure_sapefl.errors import BadInput
+from secure_sapefl.storage.files import writing
+from secure_sapefl.study.roster import SMALLEST_ROSTER
 
 app = typer.Typer(help="Make, hand out and inspect the keys of sites and cohorts.", no_args_is_help=True)
 
@@ -94,12 +96,18 @@ def cohort(
     sites = _read_recipients(recipients)
     if not study.strip() or (max_clients is not None and max_clients < len(sites)):
         raise BadInput(f"A cohort key needs the study's name and room for its {len(sites)} sites (--max-clients).")
+    if keys == "joint" and len(sites) < SMALLEST_ROSTER:
+        raise BadInput(
+            f"Joint keys are for sites that open sums together, and {sites[0].name!r} alone has nobody to open one "
+            "with. Name every site of the study, each with --for."
+        )
     targets = {site.name: out / f"{site.name}.sealed" for site in sites}
     _refuse_existing((*targets.values(), *([keep] if keep else [])), overwrite)
     words = new_passphrase(passphrase_file, ask_passphrase) if keep else None
     most = len(sites) if max_clients is None else max_clients
     record = _new_cohort_key(study, most, max_abs_value) if keys == "shared" else _new_tag_root(study)
-    _make_folder(out)
+    with writing(out, "Choose another --out."):
+        out.mkdir(parents=True, exist_ok=True)
     for site in sites:
         write_key(targets[site.name], seal_copy(record, site), replace=overwrite)
     if keep:
@@ -206,10 +214,3 @@ def _refuse_existing(paths: Iterable[Path], overwrite: bool) -> None:
     taken = [path for path in paths if os.path.lexists(path)]
     if taken and not overwrite:
         raise BadInput(f"{taken[0]} exists and was not touched; choose another name, or give --overwrite.")
-
-
-def _make_folder(path: Path) -> None:
-    try:
-        path.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise OutputFailed(f"{path} cannot be made: {(error.strerror or 'unknown reason').lower()}.") from None

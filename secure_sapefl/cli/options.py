@@ -13,7 +13,7 @@ Format = Annotated[
     Literal["table", "json"],
     typer.Option("--format", help="A table for people, or JSON and nothing else.", rich_help_panel="Running"),
 ]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress.", rich_help_panel="Running")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.", rich_help_panel="Running")]
 Home = Annotated[Path, typer.Option(help="The site's folder.", envvar="SAPEFL_SITE")]
 
 

@@ -23,7 +23,7 @@ _NUMBERS = ("personal", "everywhere", "hostile_share")
 @takes(Config, without={*shared.FIXED, "scores"}, defaults={"rounds": 20, "protection": "plaintext"})
 def robustness(
     settings: dict[str, Any],
-    methods: Annotated[str, typer.Option(help="Names of methods, by commas.")] = "sapefl,fedavg",
+    methods: Annotated[str, typer.Option(help="Names of methods, separated by commas.")] = "sapefl,fedavg",
     share: Annotated[float, typer.Option(min=0.01, max=0.9, help="Share of hostile sites.")] = 0.1,
     seeds: Annotated[int, typer.Option(min=1, help="Repeat with this many seeds.")] = 3,
     output: Format = "table",

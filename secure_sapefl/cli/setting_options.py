@@ -18,7 +18,7 @@ from pydantic_core import PydanticUndefined
 from typer.models import ParameterInfo
 
 from secure_sapefl.cli.options import given, key_values
-from secure_sapefl.config import Panel, Settings
+from secure_sapefl.config import Panel, Settings, flag_of
 
 PANELS: Final[tuple[Panel, ...]] = get_args(Panel)
 _AS_DECLARED: Final[Mapping[str, Any]] = MappingProxyType({})
@@ -47,7 +47,7 @@ class SettingOption:
 
     @property
     def flag(self) -> str:
-        return "--" + (self.name.removesuffix("s") if self.is_free else self.name).replace("_", "-")
+        return flag_of(self.name, self.field)
 
     @property
     def panel(self) -> Panel:

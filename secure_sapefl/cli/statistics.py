@@ -56,12 +56,14 @@ def statistics(
 
 def notes(found: "Outcome", private: bool) -> tuple[str, ...]:
     """What whoever reads the table, and whoever decides about taking part, has to know."""
+    from secure_sapefl.study.counting_words import left_out, noise_words
+
     count = len(found.sites)
     return (
         f"Sums over {count} sites, encrypted ({found.bytes_up / 1000:,.0f} kB a site); the server held no key.",
-        f"Cells below {found.table.smallest} are not shown here. Sites open the totals before that, and see them.",
+        left_out(found.table.smallest),
         *(("With two sites, the total less one's own counts is the other's.",) if count == 2 else ()),
-        *((f"Private: every site's counts carry noise of deviation {found.noise:.3g}.",) if found.noise else ()),
+        *((noise_words(found.noise, count),) if found.noise else ()),
         *(() if private else ("No noise was added: an exact total can tell of a single patient.",)),
     )
 

@@ -39,19 +39,23 @@ def next_study(
     from secure_sapefl.study.file import read_study
     from secure_sapefl.study.succession import successor
 
-    identity = signing_identity(coordinator, passphrase_file)
+    identity, places = signing_identity(coordinator, passphrase_file), [*map(_place, replace or ())]
     made = successor(
         read_study(study),
         name,
         identity.public,
-        replace={site: read_public(path) for site, path in map(_place, replace or ())},
+        replace={site: read_public(path) for site, path in places},
         leave=leave or (),
         join=[read_public(path) for path in join or ()],
     )
     write_study(out, made, identity, overwrite)
     typer.echo(f"Study {made.name!r}, {len(made.sites)} sites: {out}\nDigest: {made.digest}")
-    public = " ".join(f"--for {site}.pub" for site in made.sites)
-    typer.echo(f"Its cohort key, by the custodian: secure-sapefl keys cohort --study {made.name} {public} --out sealed")
+    came = {read_public(path).name: path for path in [*(path for _, path in places), *(join or ())]}
+    public = " ".join(f"--for {came.get(site, Path(f'{site}.pub'))}" for site in made.sites)
+    keys = "" if made.keys == "shared" else f" --keys {made.keys}"
+    typer.echo(
+        f"Its cohort key, by the custodian: secure-sapefl keys cohort --study {made.name}{keys} {public} --out sealed"
+    )
 
 
 def _place(text: str) -> tuple[str, Path]:

@@ -9,6 +9,7 @@ from secure_sapefl.cli.sheets import print_rows
 
 _NOT_SAID = "by whoever passed the rows"
 _NO_GLOBAL_MODEL = "none was trained"
+_REMARKS = {"trained": "sites are trained", "base_share": "share of the base"}
 
 
 def show_summary(summary: dict[str, Any], folder: Path) -> None:
@@ -40,6 +41,7 @@ def _rows(summary: dict[str, Any]) -> list[tuple[str, str]]:
         ("update", f"{summary['parameters']:,} parameters, {_on_the_wire(updates)}"),
         ("seconds", f"{seconds['total']:.1f} in all: " + ", ".join(f"{k} {v:.1f}" for v, k in slowest)),
     ]
+    rows += [(title, summary[key]) for key, title in _REMARKS.items() if key in summary]
     if "early_stopping" in summary:
         used = summary["early_stopping"]["used_round"] + 1
         rows.append(("stopped early", f"used: round {used}, the best on training rows that were held back"))

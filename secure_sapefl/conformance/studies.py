@@ -1,6 +1,6 @@
 """A method in whole studies, small ones: encrypted as well as not, and with a budget."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 from typing import Any, Final
 
@@ -10,9 +10,6 @@ from secure_sapefl.config import Config
 from secure_sapefl.engine.assembly import assemble
 from secure_sapefl.engine.result import Result
 from secure_sapefl.engine.simulator import Simulation
-
-StudyCheck = Callable[[str], Iterator[str]]
-"""Of a method by its name, as a configuration has it."""
 
 _SMALL: Final[Mapping[str, Any]] = MappingProxyType(
     {

@@ -103,7 +103,7 @@ class Rounds:
             _log.info("all rounds closed", extra={"round": self.index})
 
     def _begin(self, index: int, too_light: tuple[SiteId, ...] = ()) -> OpenRound:
-        left_out, now = self.verdicts.to_leave_out(self.server.planned(index)), self._clock()
+        left_out, now = self._suspects_to_leave_out(index), self._clock()
         cohort = self._begin_round(index, (*left_out, *too_light))
         _log.info("round opened", extra={"round": index, "cohort": list(cohort)})
         for site in left_out:
@@ -117,8 +117,11 @@ class Rounds:
     def _leave_out_suspects(self) -> None:
         """The open round would be spoilt like the last one. No sum of it went out: it is begun anew without some."""
         current = self.open
-        if current is not None and self.verdicts.to_leave_out(self.server.planned(current.index)) != current.left_out:
+        if current is not None and self._suspects_to_leave_out(current.index) != current.left_out:
             self.open = self._begin(current.index)
+
+    def _suspects_to_leave_out(self, index: int) -> tuple[SiteId, ...]:
+        return self.verdicts.to_leave_out(self.server.planned(index), self._least)
 
     # closing
 

@@ -110,9 +110,9 @@ class Verdicts:
         known = (self._sums[index] for index in sorted(self._sums))
         return suspects(Trial(frozenset(one.senders), one.held) for one in known if one.held is not None)
 
-    def to_leave_out(self, cohort: Sequence[SiteId]) -> tuple[SiteId, ...]:
-        """Never so many that a round could not count; what each site makes of a smaller sum is its own affair."""
-        return to_leave_out(self.suspects, cohort, self._file.min_cohort)
+    def to_leave_out(self, cohort: Sequence[SiteId], least: int) -> tuple[SiteId, ...]:
+        """Never so many that fewer than ``least`` are left; what a site makes of a smaller sum is its own affair."""
+        return to_leave_out(self.suspects, cohort, least)
 
     def reason(self, site: SiteId) -> str:
         wrong = ", ".join(str(index) for index, one in sorted(self._sums.items()) if one.held is False)

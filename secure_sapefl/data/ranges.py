@@ -5,18 +5,17 @@ pressure = [80, 200, 130] # and, third, what stands for a missing one; the middl
 """
 
 import math
-import tomllib
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
+from secure_sapefl.config import read_toml
 from secure_sapefl.data.prepare import PublicScale, Range
 from secure_sapefl.errors import BadInput
 
 
 def public_scale(path: Path, columns: Sequence[str]) -> PublicScale:
     """The scale of a table with these columns; every one of them needs a range, and no other may have one."""
-    ranges = _read(path)
+    ranges = read_toml(path.expanduser())
     missing = [name for name in columns if name not in ranges]
     unknown = [name for name in ranges if name not in columns]
     if missing:
@@ -24,15 +23,6 @@ def public_scale(path: Path, columns: Sequence[str]) -> PublicScale:
     if unknown:
         raise BadInput(f"{path.name}: {unknown[0]!r} is no column of the table; columns: {', '.join(columns)}.")
     return PublicScale(tuple(_range(path, name, ranges[name]) for name in columns))
-
-
-def _read(path: Path) -> dict[str, Any]:
-    try:
-        return tomllib.loads(path.expanduser().read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError) as error:
-        raise BadInput(f"Cannot read the ranges {path}: {getattr(error, 'strerror', None) or error}.") from None
-    except tomllib.TOMLDecodeError as error:
-        raise BadInput(f"{path} is not valid TOML: {error}.") from None
 
 
 def _range(path: Path, name: str, value: object) -> Range:

@@ -12,6 +12,7 @@ import torch
 
 from secure_sapefl import plugins
 from secure_sapefl.algorithms import own
+from secure_sapefl.algorithms.fedavg_ft_plus import OwnModelOptions, why_not_shifted
 from secure_sapefl.config import Config
 from secure_sapefl.data import Federation, Progress, build_federation, no_progress, private_options
 from secure_sapefl.data.build import Change, as_it_is
@@ -31,8 +32,9 @@ from secure_sapefl.engine.protection import Protection, exact_numbers, protectio
 from secure_sapefl.engine.result import versions
 from secure_sapefl.engine.sites import Sites
 from secure_sapefl.engine.validation import with_validation_rows
-from secure_sapefl.errors import BadInput
+from secure_sapefl.errors import BadInput, UnknownName
 from secure_sapefl.models.base import Build
+from secure_sapefl.models.declared import CARRIED
 from secure_sapefl.models.presets import PRESETS
 from secure_sapefl.own_code import OwnCode, names_own_code, own_function, short
 from secure_sapefl.protocol.blueprint import Blueprint
@@ -107,7 +109,15 @@ class Assembly:
         """What is worth saying once, where there is something."""
         model, init = self.blueprint.model, self.blueprint.init
         one_by_one = {} if model.unstackable is None else {"trained": f"site after site: {model.unstackable}"}
-        return one_by_one | ({} if init is None else {"init": init})
+        return one_by_one | ({} if init is None else {"init": init}) | self._about_the_base()
+
+    def _about_the_base(self) -> dict[str, str]:
+        """Where a method would mix it into own models, and cannot."""
+        blueprint, options = self.blueprint, self.blueprint.options
+        if not isinstance(options, OwnModelOptions) or not options.base_share:
+            return {}
+        why = why_not_shifted(blueprint.model, blueprint.task, self.sites.theta_initial, self.federation.shape)
+        return {} if why is None else {"base_share": why}
 
 
 def assemble(
@@ -156,8 +166,12 @@ def assemble(
 
 def build_of(config: Config) -> OwnCode | None:
     """The function of an installed package that a configuration's model names; files and presets need no looking up."""
-    known = config.model in PRESETS or names_own_code(config.model)
-    return None if known else plugins.find("model", config.model)
+    if config.model in (*PRESETS, CARRIED) or names_own_code(config.model):
+        return None
+    found = plugins.find("model", config.model)
+    if found is None:
+        raise UnknownName("model", config.model, {*PRESETS, *plugins.offered("model")})
+    return found
 
 
 def _with_validation(federation: Federation, config: Config) -> Federation:

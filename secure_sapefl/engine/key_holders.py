@@ -38,6 +38,7 @@ class KeyHolders:
         self.theta_global = self._algorithm.initial_global(self._sites.theta_initial, self._options)
         self.scored: dict[SiteId, Tensor] = {}  # what sites used when they were scored for the last time
         self.validation: float | None = None  # of the last evaluation, where rows are held back for it
+        self._shown = blueprint.task.metrics[:1]  # what a round's record says of the global model
         self._last_upload = torch.full((len(self._sites.names),), -1)
 
     def answer(
@@ -50,12 +51,12 @@ class KeyHolders:
         observers: Sequence[Observer],
     ) -> None:
         """Every invited site's half, group by group; one group's uploads are encrypted while the next one trains."""
-        names = self._sites.names
+        names, place = self._sites.names, {name: c for c, name in enumerate(self._sites.names)}
         position = {invitation.site: i for i, invitation in enumerate(invitations)}
         with clock.phase("decrypt"):
             owners, peers, refusals = self.peers(invitations)
         uploads.refuse(refusals)
-        admitted, refusals = self._privacy.admit(round_index, [names.index(i.site) for i in invitations])
+        admitted, refusals = self._privacy.admit(round_index, [place[i.site] for i in invitations])
         uploads.refuse(refusals)
         train = partial(self._trained, round_index, position, peers, protector, clock)
         groups = list(self._sites.groups(admitted, self._group_size(len(admitted))))
@@ -69,7 +70,7 @@ class KeyHolders:
             uploads.accept_finished()
         uploads.accept_all()
         for site in self._ranks.from_first(lambda: [upload.site for upload in uploads.accepted]):
-            self._last_upload[names.index(site)] = round_index
+            self._last_upload[place[site]] = round_index
 
     def _trained(
         self,
@@ -133,7 +134,7 @@ class KeyHolders:
 
     def _evaluated(self, round_index: int, keep: Keep = lambda *_: None) -> tuple[Scores, Scores]:
         size = self._group_size(len(self._sites.names))
-        return self._sites.evaluate(self.theta_global, round_index, size, keep, self._ranks)
+        return self._sites.evaluate(self.theta_global, round_index, size, keep, self._ranks, self._shown)
 
     def tensors(self) -> dict[str, Tensor]:
         """All they hold, for a checkpoint."""

@@ -15,7 +15,7 @@ from secure_sapefl.engine.device import make_trainer
 from secure_sapefl.engine.optimizers import OptimizerMemory, schedule_of, step_rule
 from secure_sapefl.engine.ranks import ALONE, Ranks
 from secure_sapefl.engine.shares import Judged
-from secure_sapefl.metrics import Array, Scores
+from secure_sapefl.metrics import Array, Metric, Scores
 from secure_sapefl.protocol.blueprint import Blueprint
 from secure_sapefl.protocol.site import GroupRound
 from secure_sapefl.stopwatch import Stopwatch
@@ -106,9 +106,16 @@ class Sites:
         self.memory.keep(rows, healthy, memory or {})
 
     def evaluate(
-        self, theta_global: Tensor, round_index: int, size: int, keep: Keep = lambda *_: None, ranks: Ranks = ALONE
+        self,
+        theta_global: Tensor,
+        round_index: int,
+        size: int,
+        keep: Keep = lambda *_: None,
+        ranks: Ranks = ALONE,
+        judged_by: Sequence[Metric] | None = None,
     ) -> tuple[Scores, Scores]:
-        """Every site's own model, and the global one, on every site's test rows; ``keep`` is told each own model."""
+        """Every site's own model, and the global one, on every site's test rows; ``keep`` is told each own model, and
+        the global one is ``judged_by`` the task's metrics unless fewer are needed."""
         groups = list(self._ordered(range(len(self.names)), size, self.sizes))
         look = partial(self._looked_at, theta_global, round_index)
         found = sorted(
@@ -116,7 +123,8 @@ class Sites:
         )
         for c, _, _, model in found:
             keep(self.names[c], model)
-        return self.scores([own for _, own, _, _ in found]), self.scores([common for _, _, common, _ in found])
+        own, common = [own for _, own, _, _ in found], [common for _, _, common, _ in found]
+        return self.scores(own), Scores.from_outputs(common, self._task.metrics if judged_by is None else judged_by)
 
     def _looked_at(self, theta_global: Tensor, round_index: int, part: list[int]) -> Judged:
         nobody = Peers.nobody(len(part), self.theta_initial)
@@ -135,7 +143,7 @@ class Sites:
             for name, rows in zip(self.names, self._validation, strict=True)
             if rows is not None
         ]
-        return self.scores(outputs).main.mean
+        return Scores.from_outputs(outputs, self._task.metrics[:1]).main.mean
 
     def on_test_rows(self, theta: Tensor, site: int) -> tuple[Array, Array]:
         """What a model [P] says of a site's test rows, [n, outputs], and their labels; numbers in the label's units."""

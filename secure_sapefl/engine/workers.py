@@ -1,9 +1,9 @@
 """Encryption in other processes (`sapefl_crypto.KeyPool`) while this one trains."""
 
+from abc import abstractmethod
 from collections.abc import Callable
 from concurrent.futures import Future
-from types import TracebackType
-from typing import Protocol, Self
+from contextlib import AbstractContextManager
 
 from sapefl_crypto import CohortKey, KeyPool
 from secure_sapefl.protocol.answer import Answer, protect
@@ -15,19 +15,17 @@ Protect = Callable[[Answer, Study, int], RoundUpload]
 """An answer in this study and round, as it leaves its site."""
 
 
-class Protector(Protocol):
+class Protector(AbstractContextManager["Protector"]):
     """Turns answers into uploads, now or soon."""
 
+    @abstractmethod
     def submit(self, answer: Answer, study: Study, round_index: int) -> "Future[RoundUpload]": ...
 
-    def __enter__(self) -> Self: ...
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None: ...
+    def __exit__(self, *_: object) -> None:
+        """Nothing to end."""
 
 
-class InlineProtector:
+class InlineProtector(Protector):
     """In this process, at once."""
 
     def __init__(self, protect: Protect) -> None:
@@ -41,14 +39,8 @@ class InlineProtector:
             done.set_exception(error)
         return done
 
-    def __enter__(self) -> Self:
-        return self
 
-    def __exit__(self, *_: object) -> None:
-        return None
-
-
-class ProcessProtector:
+class ProcessProtector(Protector):
     """In ``workers`` other processes, each with its own copy of the cohort key."""
 
     def __init__(self, key: CohortKey, workers: int) -> None:
@@ -56,9 +48,6 @@ class ProcessProtector:
 
     def submit(self, answer: Answer, study: Study, round_index: int) -> "Future[RoundUpload]":
         return self._pool.submit(_protect, answer, study, round_index)
-
-    def __enter__(self) -> Self:
-        return self
 
     def __exit__(self, *_: object) -> None:
         self._pool.close()

@@ -1,8 +1,9 @@
 """A cell is one run of one method; its result is a file named by everything the numbers depend on.
 
 So an interrupted experiment goes on where it stopped, two experiments share what they have in common, and nothing
-finished is computed again. The name covers the resolved configuration, the rows of the data file and the package's
-version; after changing code, start with an empty folder.
+finished is computed again. The name covers the configuration where it departs from the defaults, so that a new setting
+leaves old results their names, all options of the method, the rows of the data file and the package's version; after
+changing code, start with an empty folder.
 """
 
 import hashlib
@@ -11,7 +12,7 @@ import math
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any, Final, Literal
@@ -20,13 +21,16 @@ from secure_sapefl import __version__
 from secure_sapefl.algorithms.own import configured
 from secure_sapefl.config import Config
 from secure_sapefl.data import DATASETS, Federation, Progress, no_progress
+from secure_sapefl.data.public import completed
+from secure_sapefl.engine import validation
 from secure_sapefl.engine.assembly import Assembly, federation_of
 from secure_sapefl.engine.result import Result
 from secure_sapefl.engine.simulator import simulate
 from secure_sapefl.errors import BadInput
 from secure_sapefl.experiments.datafiles import data_digest, own_sources
 from secure_sapefl.experiments.output import save
-from secure_sapefl.experiments.validation import with_validation_rows
+from secure_sapefl.experiments.site_intervals import row_intervals
+from secure_sapefl.intervals import Interval
 from secure_sapefl.metrics import NOBODY, Scores
 from secure_sapefl.own_code import short
 from secure_sapefl.privacy.errors import PrivacyWarning
@@ -52,12 +56,10 @@ class Cell:
     def identity(self) -> dict[str, Any]:
         """Everything the result depends on; where the data lies is replaced by what it is."""
         options = configured(self.config.method, self.config.options)[1].model_dump(mode="json")
-        said = {name: getattr(self.config, name) for name in ("late_clients", "dp_public", "data_schema", "accept")}
-        unsaid = {"data_dir", *(name for name, value in said.items() if not value)}
-        config = self.config.model_dump(mode="json", exclude=unsaid) | {"options": options}
+        said = self.config.model_dump(mode="json", exclude={"data_dir"}, exclude_defaults=True)
         return {
             "version": __version__,
-            "config": config,
+            "config": said | {"options": options},
             "data": self.data_digest,
             "division_seed": self.division_seed,
             "judged_on": self.judged_on,
@@ -67,6 +69,13 @@ class Cell:
     @cached_property
     def digest(self) -> str:
         return hashlib.sha256(json.dumps(self.identity, sort_keys=True).encode()).hexdigest()[:24]
+
+    def __str__(self) -> str:
+        """For people who wait for it."""
+        config = self.config
+        options = "".join(f":{key}={value}" for key, value in config.options.items())
+        budget = "" if config.dp_epsilon is None else f", ε {config.dp_epsilon:g}"
+        return f"{config.method}{options} on {config.dataset}, lr {config.lr:g}{budget}, seed {config.seed}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,9 +91,13 @@ class CellResult:
     seconds: float
     test_rows: tuple[int, ...] = ()  # of each site; cells of before 0.2.0 did not say
     shown: tuple[Shown, ...] = (ACCURACY, AUC)  # what the two are
+    low: tuple[float, ...] = ()  # how sure ``main`` is at each site, where that does not follow from it
+    high: tuple[float, ...] = ()
 
     @classmethod
-    def from_result(cls, result: Result, test_rows: tuple[int, ...] = ()) -> "CellResult":
+    def from_result(
+        cls, result: Result, test_rows: tuple[int, ...] = (), sure: Sequence[Interval] = ()
+    ) -> "CellResult":
         return cls(
             main=result.main.per_client,
             second=next(iter(list(result.last.personal.metrics.values())[1:]), NOBODY).per_client,
@@ -95,6 +108,8 @@ class CellResult:
             seconds=result.seconds()["total"],
             test_rows=test_rows,
             shown=tuple(Shown.from_metric(metric) for metric in result.metrics[:2]),
+            low=tuple(one.low for one in sure),
+            high=tuple(one.high for one in sure),
         )
 
     @classmethod
@@ -116,7 +131,7 @@ class CellResult:
         )
 
     def to_json(self) -> dict[str, Any]:
-        undefined = {"main": _with_nulls(self.main), "second": _with_nulls(self.second)}
+        undefined = {name: _with_nulls(getattr(self, name)) for name in ("main", "second", "low", "high")}
         return (
             {name: getattr(self, name) for name in self.__slots__} | undefined | {"shown": [*map(asdict, self.shown)]}
         )
@@ -133,6 +148,8 @@ class CellResult:
             seconds=values["seconds"],
             test_rows=tuple(values.get("test_rows", ())),
             shown=tuple(Shown(**one) for one in values["shown"]),
+            low=_without_nulls(values.get("low", ())),
+            high=_without_nulls(values.get("high", ())),
         )
 
 
@@ -147,7 +164,8 @@ def _without_nulls(values: Sequence[float | None]) -> tuple[float, ...]:
 def run_cell(cell: Cell) -> CellResult:
     federation = unchanged_federation(cell)
     with without_warnings():
-        return CellResult.from_result(simulate(cell.config, federation=federation), test_rows_of(federation))
+        result = simulate(cell.config, federation=federation)
+    return CellResult.from_result(result, test_rows_of(federation), row_intervals(result, federation))
 
 
 def unchanged_federation(cell: Cell) -> Federation:
@@ -178,6 +196,20 @@ def federation_for(cell: Cell, progress: Progress = no_progress) -> Federation:
     seed = cell.config.seed if cell.division_seed is None else cell.division_seed
     federation = _divided(_Division.from_config(cell.config.model_copy(update={"seed": seed}), cell, progress))
     return federation if cell.judged_on == "test" else with_validation_rows(federation, seed)
+
+
+def with_validation_rows(federation: Federation, seed: int) -> Federation:
+    """For tuning: a fifth of every site's training rows, stratified by class, become what it is judged on; test rows
+    are gone. In a private study sites declare the rows they have left."""
+    held_back = validation.with_validation_rows(federation, seed, "Compare without --tune.")
+    clients = tuple(
+        replace(client, test=client.validation, validation=None)
+        for client in held_back.clients
+        if client.validation is not None
+    )
+    facts = federation.public
+    left = None if facts is None else completed(facts.model_copy(update={"rows": {}, "persons": {}}), clients)
+    return replace(held_back, clients=clients, public=left)
 
 
 @dataclass(frozen=True, slots=True)

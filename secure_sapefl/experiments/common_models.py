@@ -9,11 +9,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
+import numpy as np
 import torch
 from safetensors import SafetensorError
-from safetensors.torch import load_file
-from safetensors.torch import save as to_bytes
-from torch import Tensor
+from safetensors.numpy import load_file
+from safetensors.numpy import save as to_bytes
 
 from secure_sapefl.algorithms.own import algorithm
 from secure_sapefl.config import Config
@@ -30,6 +30,7 @@ from secure_sapefl.experiments.cells import (
     without_warnings,
 )
 from secure_sapefl.experiments.output import save
+from secure_sapefl.metrics import Array
 from secure_sapefl.protocol.blueprint import shares_noise
 
 _AS_IT_IS: Final[dict[str, Any]] = {"method": "fedavg", "options": {}}
@@ -53,30 +54,35 @@ def path_of(common: Cell, folder: Path) -> Path:
     return folder / f"common-{Path(common.config.dataset).stem}-{common.digest}.safetensors"
 
 
-def train(common: Cell, path: Path) -> None:
-    """Train a common model and keep it at ``path``."""
-    found: list[Tensor] = []
+def train(common: Cell) -> Array:
+    """A common model, [P]."""
+    found: list[Array] = []
 
     def hear(event: RunEvent) -> None:
         if isinstance(event, TrainingEnded):
-            found.append(event.theta_global)
+            found.append(event.theta_global.cpu().numpy())
 
     with without_warnings():
         simulate(common.config, federation=unchanged_federation(common), observers=[hear])
-    save(path, to_bytes({"theta_global": found[0].contiguous()}))
+    return found[0]
 
 
-def run_at_home(cell: Cell, path: Path) -> CellResult:
-    """What the cell's method makes of the common model at ``path``: the numbers that its whole run would end with."""
+def run_at_home(cell: Cell, theta_global: Array) -> CellResult:
+    """What the cell's method makes of a common model: the numbers that its whole run would end with."""
     begun, federation = time.perf_counter(), unchanged_federation(cell)
     with without_warnings(), cpu_threads(cell.config.threads):
         assembly = assemble(cell.config, federation)
         last = assembly.blueprint.config.rounds - 1
-        scores, _ = assembly.sites.evaluate(_read(path).to(assembly.device), last, assembly.group_size)
+        theta = torch.tensor(theta_global, device=assembly.device)
+        scores, _ = assembly.sites.evaluate(theta, last, assembly.group_size)
     return CellResult.from_scores(scores, assembly, time.perf_counter() - begun, test_rows_of(federation))
 
 
-def _read(path: Path) -> torch.Tensor:
+def keep(theta_global: Array, path: Path) -> None:
+    save(path, to_bytes({"theta_global": np.ascontiguousarray(theta_global)}))
+
+
+def read(path: Path) -> Array:
     try:
         return load_file(path)["theta_global"]
     except (OSError, KeyError, SafetensorError) as error:

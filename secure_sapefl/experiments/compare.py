@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from secure_sapefl.experiments.cells import CellResult
+from secure_sapefl.experiments.cells import CellResult, JudgedOn
 from secure_sapefl.experiments.runner import Runner
 from secure_sapefl.experiments.setting import Contender, Setting, Task
 from secure_sapefl.experiments.statistics import Placement, placements
@@ -17,6 +17,7 @@ class Request:
     tasks: tuple[Task, ...]
     contenders: tuple[Contender, ...]
     tuning_rounds: int | None = None  # None: nothing is tuned
+    judged_on: JudgedOn = "test"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,7 +48,7 @@ def compare(request: Request, runner: Runner) -> Comparison:
         choices = tune(setting, tasks, contenders, request.tuning_rounds, runner)
     cells = {
         (task.label, contender.label): [
-            setting.cell(task, _tuned(contender, choices.get((task.label, contender.label))), seed)
+            setting.cell(task, _tuned(contender, choices.get((task.label, contender.label))), seed, request.judged_on)
             for seed in setting.seed_values
         ]
         for task in tasks

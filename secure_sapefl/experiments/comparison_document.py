@@ -46,7 +46,7 @@ def document(comparison: Comparison) -> Document:
     return Document(
         name="comparison",
         title="Comparison of methods",
-        setting=(*described(request.setting), *sources(request.tasks, comparison.results)),
+        setting=(*described(request.setting), *_judged(request), *sources(request.tasks, comparison.results)),
         sheets=tuple(sheets),
         notes=(*_notes(request), *((NOTE,) if of_sites else ()), paper.PROTOCOL),
         records=tuple(_records(request, tables)),
@@ -139,6 +139,12 @@ def _placement_record(placement: Placement, theirs: Estimate | None) -> dict[str
         "p_holm": duel and number(duel.p_holm),
         "more_than_noise": duel and duel.beyond_noise,
     }
+
+
+def _judged(request: Request) -> tuple[str, ...]:
+    """Said where it is not what everybody expects."""
+    said = "judged on a fifth of the training rows; test rows were not looked at"
+    return () if request.judged_on == "test" else (said,)
 
 
 def _notes(request: Request) -> tuple[str, ...]:

@@ -12,6 +12,7 @@ from secure_sapefl.data.store import locate
 from secure_sapefl.engine.assembly import build_of
 from secure_sapefl.models.states import read_state
 from secure_sapefl.own_code import load, names_own_code
+from secure_sapefl.tasks.own import find as find_task
 
 
 def data_digest(config: Config) -> str | None:
@@ -22,8 +23,10 @@ def data_digest(config: Config) -> str | None:
 
 
 def own_sources(config: Config) -> dict[str, dict[str, str]]:
-    """Digests of methods, models and weights that are not ours; nothing where all are."""
+    """Digests of methods, tasks, models and weights that are not ours; nothing where all are."""
     found = dict(find_method(config.method).sources)
+    if config.task is not None:
+        found |= find_task(config.task).sources
     model = load(config.model, "model") if names_own_code(config.model) else build_of(config)
     if model is not None:
         found["model"] = model.digest

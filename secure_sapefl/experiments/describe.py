@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 
-from secure_sapefl.config import Config
 from secure_sapefl.experiments.cells import CellResult
 from secure_sapefl.experiments.setting import Setting, Task
 from secure_sapefl.experiments.tune import Pair
@@ -14,18 +13,15 @@ def described(setting: Setting, varied: str = "") -> tuple[str, ...]:
     base, seeds = setting.base, setting.seed_values
     named = f"seed {seeds[0]}" if len(seeds) == 1 else f"seeds {seeds[0]} to {seeds[-1]}"
     skew = [] if varied == "kappa" else [f"κ = {base.kappa:g} where rows are divided by a Dirichlet distribution"]
+    paid = [] if base.dp_epsilon is None else [f"every run is private: ε = {base.dp_epsilon:g}, δ = {base.dp_delta:g}"]
     training = f"{base.local_epochs} local epochs, batches of {base.batch_size}, learning rate {base.lr:g}"
     return (
         f"{base.rounds} rounds, {base.participation:.0%} of the sites in each, {named}",
         f"{training}, the {base.model} model",
         *skew,
-        *_privacy(base),
+        *paid,
         protection_words(base.protection, base.keys),
     )
-
-
-def _privacy(base: Config) -> list[str]:
-    return [] if base.dp_epsilon is None else [f"every run is private: ε = {base.dp_epsilon:g}, δ = {base.dp_delta:g}"]
 
 
 def sources(tasks: Sequence[Task], results: Mapping[Pair, Sequence[CellResult]]) -> tuple[str, ...]:

@@ -11,8 +11,9 @@ from secure_sapefl.experiments.describe import described, sources
 from secure_sapefl.experiments.plots import gain_bars, trajectories
 from secure_sapefl.experiments.runner import Runner
 from secure_sapefl.experiments.setting import Contender, Setting, Task
-from secure_sapefl.experiments.statistics import Estimate, Floats
+from secure_sapefl.experiments.statistics import Estimate
 from secure_sapefl.experiments.tables import Document, Sheet, number, percent, points
+from secure_sapefl.metrics import Floats
 from secure_sapefl.report.charts.drawing import Chart
 
 SHOWN_SITES: Final = 5

@@ -39,7 +39,7 @@ MAIN_OPTIONS: Final[Mapping[str, MainOption]] = MappingProxyType(
         "fedafk": MainOption(name="transfer", values=(0.1, 0.3, 0.6)),
         "fedas": MainOption(name="alignment_lr", values=(0.003, 0.01, 0.03)),
         "sapefl": MainOption(name="anchor_strength", values=(0.3, 1.0, 3.0)),
-        "sapefl-plus": MainOption(name="personal_epochs", values=(5, 10, 20)),
+        "sapefl-plus": MainOption(name="epochs", values=(5, 10, 20)),
     }
 )
 

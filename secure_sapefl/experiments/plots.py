@@ -10,8 +10,9 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from secure_sapefl.experiments.output import writing_into
-from secure_sapefl.experiments.statistics import Estimate, Floats
+from secure_sapefl.experiments.statistics import Estimate
 from secure_sapefl.experiments.tables import is_share, with_unit
+from secure_sapefl.metrics import Floats
 from secure_sapefl.report.charts.drawing import DASHES, INK, MARKERS, SERIES, Chart, save_png
 from secure_sapefl.report.shown import ACCURACY, Shown
 

@@ -1,23 +1,13 @@
-"""Runs cells that are not finished yet, several at a time, one core each."""
+"""Runs cells that are not finished yet."""
 
-import os
-import signal
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from concurrent.futures import ProcessPoolExecutor, as_completed
-from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
-from functools import partial
-from multiprocessing import get_context
-from pathlib import Path
-from typing import TypeVar
 
-from sapefl_crypto.processes import end_with_parent, without_main
-from secure_sapefl.errors import SapeflError
 from secure_sapefl.experiments.cells import Cell, CellResult, CellStore, run_cell
-from secure_sapefl.experiments.common_models import common_of, path_of, run_at_home, train
-
-T = TypeVar("T")
+from secure_sapefl.experiments.common_models import common_of, keep, path_of, read, run_at_home, train
+from secure_sapefl.experiments.executors.base import Executor, Work
+from secure_sapefl.metrics import Array
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,7 +29,7 @@ OnStep = Callable[[Step], None]
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Runner:
     store: CellStore
-    jobs: int
+    executor: Executor
     on_step: OnStep = lambda _: None
 
     def run(self, cells: Iterable[Cell], stage: str) -> Mapping[str, CellResult]:
@@ -73,55 +63,26 @@ class Runner:
                 missing.append(cell)
             else:
                 yield cell, finished, True
-        self._train_common_models(missing)
-        for cell, result in _computed(partial(_run, self.store.folder), missing, self.jobs):
-            self.store.save(cell, result)
-            yield cell, result, False
+        commons = self._common_models(missing)
+        work = [Work(cell, commons.get(cell.digest)) for cell in missing]
+        for one, result in self.executor.computed(_run, work):
+            self.store.save(one.cell, result)
+            yield one.cell, result, False
 
-    def _train_common_models(self, cells: list[Cell]) -> None:
-        """First of all, and each once."""
-        wanted = {common.digest: common for cell in cells if (common := common_of(cell)) is not None}
-        missing = [common for common in wanted.values() if not path_of(common, self.store.folder).exists()]
-        for _ in _computed(partial(_train, self.store.folder), missing, self.jobs):
-            pass
-
-
-def _run(folder: Path, cell: Cell) -> CellResult:
-    common = common_of(cell)
-    return run_cell(cell) if common is None else run_at_home(cell, path_of(common, folder))
-
-
-def _train(folder: Path, common: Cell) -> None:
-    train(common, path_of(common, folder))
+    def _common_models(self, cells: list[Cell]) -> dict[str, Array]:
+        """By the digests of the cells that begin with one; each is trained once, first of all."""
+        wanted = {cell.digest: common for cell in cells if (common := common_of(cell)) is not None}
+        paths = {common.digest: path_of(common, self.store.folder) for common in wanted.values()}
+        missing = {common.digest: Work(common) for common in wanted.values() if not paths[common.digest].exists()}
+        for work, theta in self.executor.computed(_train, list(missing.values())):
+            keep(theta, paths[work.cell.digest])
+        found = {digest: read(path) for digest, path in paths.items()}
+        return {digest: found[common.digest] for digest, common in wanted.items()}
 
 
-def default_jobs() -> int:
-    """The cores this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+def _run(work: Work) -> CellResult:
+    return run_cell(work.cell) if work.common is None else run_at_home(work.cell, work.common)
 
 
-def _computed(compute: Callable[[Cell], T], cells: list[Cell], jobs: int) -> Iterator[tuple[Cell, T]]:
-    """As they finish; in this process where there is nothing to do side by side."""
-    processes = min(jobs, len(cells))
-    if processes <= 1:
-        yield from ((cell, compute(cell)) for cell in cells)
-        return
-    pool = ProcessPoolExecutor(processes, get_context("spawn"), initializer=_begin)
-    try:
-        with without_main():
-            running = {pool.submit(compute, cell): cell for cell in cells}
-        for future in as_completed(running):
-            yield running.pop(future), future.result()
-    except BrokenProcessPool:
-        raise SapeflError(
-            "A process that computed a cell was ended from outside, perhaps for lack of memory. Finished cells are "
-            "kept: give the same command again, with fewer --jobs."
-        ) from None
-    finally:
-        pool.shutdown(cancel_futures=True)
-
-
-def _begin() -> None:
-    """End at once with Ctrl-C, and with the parent, however that one ends."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
-    end_with_parent()
+def _train(work: Work) -> Array:
+    return train(work.cell)

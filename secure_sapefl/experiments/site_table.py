@@ -4,24 +4,25 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
+from secure_sapefl.experiments.cells import CellResult
 from secure_sapefl.experiments.compare import Comparison
 from secure_sapefl.experiments.setting import Task
+from secure_sapefl.experiments.site_intervals import MOST_SITES
 from secure_sapefl.experiments.statistics import mean_of_defined
-from secure_sapefl.experiments.tables import NOTHING, Sheet, number
+from secure_sapefl.experiments.tables import NOTHING, Sheet, is_share, number
 from secure_sapefl.intervals import Interval
-from secure_sapefl.report.shown import ACCURACY
+from secure_sapefl.report.shown import ACCURACY, Shown
 from secure_sapefl.worth import judged, verdict_of
 
-MOST_SITES: Final = 40  # more lines than that are read by programs; the JSON file has them all
 NOTE: Final = (
-    "A site's interval is what its test rows of one split can say (95 %, Wilson), around the mean over seeds; where "
-    "two overlap, the difference may be luck."
+    "A site's interval is what its test rows of one split can say (95 %; Wilson of an accuracy, else bootstrap), "
+    "around the mean over seeds; where two overlap, the difference may be luck."
 )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SiteRow:
-    """One site's line: accuracy under each method, in the order of the contenders."""
+    """One site's line: its main metric under each method, in the order of the contenders."""
 
     site: str
     test_rows: int
@@ -30,19 +31,26 @@ class SiteRow:
 
 
 def site_rows(comparison: Comparison, task: Task) -> tuple[SiteRow, ...]:
-    contenders = comparison.request.contenders
-    if comparison.shown(task)[0] != ACCURACY:  # a site's interval is that of a share of its test rows
-        return ()
+    contenders, by = comparison.request.contenders, comparison.shown(task)[0]
     results = {one.label: comparison.results[task.label, one.label] for one in contenders}
     first = results[contenders[0].label][0]
     rows = first.test_rows or (0,) * len(first.client_names)
     found = []
     for place, (site, count) in enumerate(zip(first.client_names, rows, strict=True)):
-        means = {label: mean_of_defined([one.main[place] for one in row]) for label, row in results.items()}
-        by_method = {label: judged(mean, count) for label, mean in means.items()}
-        verdict = verdict_of([(one.method, by_method[one.label]) for one in contenders])
+        by_method = {label: _over_seeds(row, place, count, by) for label, row in results.items()}
+        known = by == ACCURACY or bool(first.low)
+        verdict = verdict_of([(one.method, by_method[one.label]) for one in contenders], by) if known else None
         found.append(SiteRow(site=site, test_rows=count, by_method=by_method, verdict=verdict))
     return tuple(found)
+
+
+def _over_seeds(seeds: tuple[CellResult, ...], place: int, rows: int, by: Shown) -> Interval:
+    mean = mean_of_defined([one.main[place] for one in seeds])
+    if by == ACCURACY:
+        return judged(mean, rows)
+    sure = [one for one in seeds if one.low]
+    low, high = mean_of_defined([one.low[place] for one in sure]), mean_of_defined([one.high[place] for one in sure])
+    return Interval(mean, low, high)
 
 
 def site_sheets(comparison: Comparison) -> Iterator[Sheet]:
@@ -52,8 +60,10 @@ def site_sheets(comparison: Comparison) -> Iterator[Sheet]:
         if len(rows) > MOST_SITES or not any(row.test_rows for row in rows):
             continue
         labels = tuple(contender.label for contender in comparison.request.contenders)
-        cells = tuple((row.site, str(row.test_rows), *(_cell(row.by_method[one]) for one in labels)) for row in rows)
-        yield Sheet(title=f"{task.label}: accuracy at each site, % (interval)", header=_header(labels), rows=cells)
+        by = comparison.shown(task)[0]
+        cells = tuple((row.site, str(row.test_rows), *(_cell(row.by_method[k], by) for k in labels)) for row in rows)
+        title = f"{task.label}: {by.title} at each site{', %' if is_share(by) else by.direction} (interval)"
+        yield Sheet(title=title, header=_header(labels), rows=cells)
         said = tuple((row.site, row.verdict) for row in rows if row.verdict is not None)
         if said:
             yield Sheet(title=f"{task.label}: was it worth it?", header=("site", "verdict"), rows=said)
@@ -65,7 +75,7 @@ def site_records(comparison: Comparison) -> list[dict[str, Any]]:
             "dataset": task.label,
             "site": row.site,
             "test_rows": row.test_rows,
-            "accuracy": {label: _record(found) for label, found in row.by_method.items()},
+            comparison.shown(task)[0].name: {label: _record(found) for label, found in row.by_method.items()},
             "verdict": row.verdict,
         }
         for task in comparison.request.tasks
@@ -77,10 +87,12 @@ def _header(labels: tuple[str, ...]) -> tuple[str, ...]:
     return ("site", "test rows", *labels)
 
 
-def _cell(found: Interval) -> str:
+def _cell(found: Interval, by: Shown) -> str:
     if number(found.value) is None:
         return NOTHING
-    return f"{100 * found.value:.1f} ({100 * found.low:.0f}–{100 * found.high:.0f})"
+    if is_share(by):
+        return f"{100 * found.value:.1f} ({100 * found.low:.0f}–{100 * found.high:.0f})"
+    return f"{found.value:.3g} ({found.low:.3g} to {found.high:.3g})"
 
 
 def _record(found: Interval) -> dict[str, float | None]:

@@ -1,20 +1,12 @@
-"""Why a site makes no release.
-
-PrivacyError (SapeflError)
-└── BudgetExhausted   the round would cost more than is left; the site sits out
-
-`PrivacyWarning` is said once, when a study starts.
-"""
+"""Why a site makes no release, and what is said once, when a study starts."""
 
 from secure_sapefl.errors import SapeflError
 
 
-class PrivacyError(SapeflError):
+class BudgetExhausted(SapeflError):
+    """The round would cost more than is left; the site sits out."""
+
     exit_code = 2
-
-
-class BudgetExhausted(PrivacyError):
-    pass
 
 
 class PrivacyWarning(UserWarning):

@@ -12,7 +12,7 @@ from secure_sapefl.privacy.ledger import Paid
 from secure_sapefl.privacy.randomness import RandomnessFor
 from secure_sapefl.privacy.scores import noisy_means
 from secure_sapefl.privacy.steps import PrivateStep, steps_privately
-from secure_sapefl.privacy.trainer import epochs_privately, train_privately
+from secure_sapefl.privacy.trainer import epochs_privately
 from secure_sapefl.streams import Purpose
 from secure_sapefl.training.objective import Objective
 from secure_sapefl.training.optimizer import Pace
@@ -32,8 +32,7 @@ class PrivateGroup:
     def train(
         self, theta: Tensor, model: Model, shard: Shard, objective: Objective, purpose: Purpose, pace: Pace
     ) -> Tensor:
-        paid, sources = self._payments(purpose), self.randomness(purpose)
-        return train_privately(paid, sources, model, self.clip, theta, shard, self.rows, objective, pace)
+        return next(self.epochs(theta, model, shard, objective, purpose, pace, 1))
 
     def epochs(
         self, theta: Tensor, model: Model, shard: Shard, objective: Objective, purpose: Purpose, pace: Pace, count: int

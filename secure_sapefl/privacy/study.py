@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from secure_sapefl.algorithms.base import Algorithm
 from secure_sapefl.algorithms.group import SiteGroup
-from secure_sapefl.algorithms.releases import NotPrivate, Releases
+from secure_sapefl.algorithms.releases import NotPrivate, PrivateQuery, PrivateTraining, Releases
 from secure_sapefl.config import Config, Settings
 from secure_sapefl.errors import BadInput
 from secure_sapefl.privacy.accounting import Composition, composition_in_sums, rdp_epsilon
@@ -150,32 +150,21 @@ class PrivateSite(PayingSite):
         )
 
     def events(self, round_index: int) -> dict[Purpose, Event]:
-        releases, study = self._terms.releases, self._terms.study
-        trainings = {
-            training.purpose: Event(
-                mechanism="dp-sgd",
-                release=training.pays_for,
-                noise_multiplier=_present(self.noise.training),
-                sample_rate=self._terms.sample_rate(self.rows),
-                steps=training.epochs * self._terms.steps_per_epoch(self.rows),
+        def event(one: PrivateTraining | PrivateQuery, noise: float | None, rate: float, steps: int) -> Event:
+            return Event(
+                mechanism="dp-sgd" if isinstance(one, PrivateTraining) else "gaussian",
+                release=one.pays_for,
+                noise_multiplier=_present(noise),
+                sample_rate=rate,
+                steps=steps,
                 round_index=round_index,
-                study=study,
+                study=self._terms.study,
             )
-            for training in releases.trainings
-        }
-        queries = {
-            query.purpose: Event(
-                mechanism="gaussian",
-                release=query.pays_for,
-                noise_multiplier=_present(self.noise.score),
-                sample_rate=1.0,
-                steps=1,
-                round_index=round_index,
-                study=study,
-            )
-            for query in releases.queries
-        }
-        return trainings | queries
+
+        releases, noise, rate = self._terms.releases, self.noise, self._terms.sample_rate(self.rows)
+        epoch = self._terms.steps_per_epoch(self.rows)
+        trainings = {one.purpose: event(one, noise.training, rate, one.epochs * epoch) for one in releases.trainings}
+        return trainings | {one.purpose: event(one, noise.score, 1.0, 1) for one in releases.queries}
 
 
 class StudyPrivacy:

@@ -30,22 +30,6 @@ from secure_sapefl.training.trainer import STACK_BYTES, batches, stacks, whole_g
 _NOISE_AT_A_TIME = 1 << 15  # numbers: drawn, scaled and added while they are in cache
 
 
-def train_privately(
-    paid: Sequence[Paid],
-    randomness: Sequence[Randomness],
-    model: Model,
-    clip: float,
-    theta: Tensor,
-    shard: Shard,
-    rows: Sequence[int],
-    objective: Objective,
-    pace: Pace,
-) -> Tensor:
-    """New weights [G, P] that each site may release: steps, rate and noise are those its payment is for. ``rows`` is
-    what sites declare, n_c."""
-    return next(epochs_privately(paid, randomness, model, clip, theta, shard, rows, objective, pace, 1))
-
-
 def epochs_privately(
     paid: Sequence[Paid],
     randomness: Sequence[Randomness],
@@ -58,8 +42,9 @@ def epochs_privately(
     pace: Pace,
     epochs: int,
 ) -> Iterator[Tensor]:
-    """The weights after each of ``epochs`` equal parts of the steps that were paid for. DP-SGD accounts for every
-    iterate, so all of them may be released, and any mean of them."""
+    """The weights [G, P] after each of ``epochs`` equal parts of the steps that were paid for: number, rate and noise
+    are those of the payment, ``rows`` is what sites declare, n_c. DP-SGD accounts for every iterate, so all of them may
+    be released, and any mean of them."""
     events = [_part(one.spend(), epochs) for one in paid]
     trainer = PrivateTrainer(model, clip, noises(events, randomness, rows, clip))
     for epoch in range(epochs):

@@ -89,9 +89,10 @@ class Blueprint:
         )
         if algorithm.homomorphic is not Homomorphic.SILENT:
             require_possible(study)
+        smoothing = 0.0 if shares_noise(config, algorithm) else algorithm.smoothing(options)
         return cls(
             config=config,
-            algorithm=with_server_step(algorithm, config.server_momentum),
+            algorithm=with_server_step(algorithm, config.server_momentum, smoothing),
             options=options,
             model=model,
             theta_initial=start.theta,

@@ -9,6 +9,7 @@ from secure_sapefl.report import formats
 from secure_sapefl.report.comparison import ComparedRun, same_rows
 from secure_sapefl.report.model_card import rows_tested
 from secure_sapefl.report.run import Run
+from secure_sapefl.report.shown import ACCURACY, Shown
 from secure_sapefl.worth import judged, verdict_of
 
 
@@ -16,12 +17,13 @@ from secure_sapefl.worth import judged, verdict_of
 class SiteLine:
     site: str
     test_rows: int | None
-    accuracies: tuple[Interval, ...]  # in the order of the table's runs; without bounds where no rows are known
+    found: tuple[Interval, ...]  # in the order of the table's runs; without bounds where rows do not tell them
     verdict: str | None
+    by: Shown = ACCURACY
 
     @property
     def cells(self) -> tuple[str, ...]:
-        return tuple(map(_cell, self.accuracies))
+        return tuple(_cell(one, self.by) for one in self.found)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,11 +31,25 @@ class SiteTable:
     runs: tuple[Run, ...]
     lines: tuple[SiteLine, ...]
 
+    @property
+    def by(self) -> Shown:
+        return self.runs[0].main
+
+    @property
+    def says(self) -> str:
+        """Of the numbers in it."""
+        if self.by != ACCURACY:
+            return f"{self.by.heading}{self.by.direction}; secure-sapefl compare adds intervals and verdicts."
+        return (
+            "In brackets what those rows can say (95 %, Wilson), where the data is on this machine. Where two overlap, "
+            "the difference may be luck."
+        )
+
 
 def site_table(compared: Sequence[ComparedRun]) -> SiteTable | None:
-    """Of the runs that have the first one's rows; None where there is no other."""
+    """Of the runs that have the first one's rows and metric; None where there is no other."""
     first = compared[0].run
-    runs = tuple(one.run for one in compared if same_rows(one.run, first))
+    runs = tuple(one.run for one in compared if same_rows(one.run, first) and one.run.main == first.main)
     if len(runs) < 2:
         return None
     rows = rows_tested(first)
@@ -42,14 +58,18 @@ def site_table(compared: Sequence[ComparedRun]) -> SiteTable | None:
 
 
 def _line(runs: Sequence[Run], place: int, rows: int | None) -> SiteLine:
-    values = [run.last.personal.accuracy.per_client[place] for run in runs]
-    found = tuple(Interval(value, math.nan, math.nan) if rows is None else judged(value, rows) for value in values)
+    """The interval of an accuracy follows from its rows; that of another metric `compare` computes, which has them."""
+    by = runs[0].main
+    values = [by.own(run.last).per_client[place] for run in runs]
+    if rows is None or by != ACCURACY:
+        bare = tuple(Interval(value, math.nan, math.nan) for value in values)
+        return SiteLine(site=runs[0].sites[place], test_rows=rows, found=bare, verdict=None, by=by)
+    found = tuple(judged(value, rows) for value in values)
     methods = [(run.summary["method"], interval) for run, interval in zip(runs, found, strict=True)]
-    verdict = None if rows is None else verdict_of(methods)
-    return SiteLine(site=runs[0].sites[place], test_rows=rows, accuracies=found, verdict=verdict)
+    return SiteLine(site=runs[0].sites[place], test_rows=rows, found=found, verdict=verdict_of(methods))
 
 
-def _cell(found: Interval) -> str:
+def _cell(found: Interval, by: Shown) -> str:
     if math.isnan(found.low):
-        return formats.percent(found.value)
+        return by.form(found.value)
     return f"{formats.percent(found.value)} ({100 * found.low:.0f}–{100 * found.high:.0f})"

@@ -166,8 +166,8 @@ class Agent:
         after = replace(self.state, absorbed=index, theta_global=theta)
         if not after.untrained:
             self._judge(after)
+        self.site.keys.close(index)  # first: killed in between, the site must not keep what opens the round
         self._keep(after)
-        self.site.keys.close(index)
 
     def _judge(self, state: SiteState) -> None:
         """Before the state is kept: after a crash a round is rather judged twice than never."""

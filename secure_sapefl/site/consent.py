@@ -8,6 +8,7 @@ import base64
 import hashlib
 import json
 import secrets
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -18,6 +19,7 @@ from secure_sapefl.config import Settings
 from secure_sapefl.errors import BadInput, HomeRejected, StudyRejected
 from secure_sapefl.protocol.joint.consents import NONCE_BYTES
 from secure_sapefl.site.home import SiteHome
+from secure_sapefl.site.joint.answer import ANSWER
 from secure_sapefl.site.ledger.files import SiteLedger
 from secure_sapefl.site.ledger.lines import SiteEvent
 from secure_sapefl.site.review import review_declared, review_site
@@ -57,7 +59,7 @@ def approve(home: SiteHome, file: Path, identity: SiteIdentity) -> Consent:
         policy=hashlib.sha256(home.policy_path.read_bytes()).hexdigest(),
         at=datetime.now(UTC).isoformat(timespec="seconds"),
         code=_code(study),
-        nonce=secrets.token_hex(NONCE_BYTES) if study.keys == "joint" else "",
+        nonce=_nonce(home, study),
     )
     signature = base64.b64encode(sign_document(identity, consent.canonical, kind=_KIND)).decode()
     content = json.dumps({**consent.model_dump(exclude_defaults=True), "signature": signature}, indent=2) + "\n"
@@ -69,6 +71,15 @@ def approve(home: SiteHome, file: Path, identity: SiteIdentity) -> Consent:
         _keep_copy(home, study, file)
         write_private(home.consent_path(study.digest), content.encode())
     return consent
+
+
+def _nonce(home: SiteHome, study: StudyFile) -> str:
+    """Of a study approved again the one it had: the site may have committed to it (`protocol/joint/consents.py`)."""
+    if study.keys == "shared":
+        return ""
+    with suppress(StudyRejected, HomeRejected):
+        return require_consent(home, study).nonce
+    return secrets.token_hex(NONCE_BYTES)
 
 
 def _code(study: StudyFile) -> str | None:
@@ -92,6 +103,8 @@ def withdraw(home: SiteHome, study: StudyFile, identity: SiteIdentity) -> None:
     with SiteLedger(home.ledger_path, identity) as ledger:
         ledger.append(SiteEvent(kind="withdrawn", study=study.digest, note=study.name))
         home.consent_path(study.digest).unlink()
+        for kept in home.study_folder(study.digest).rglob(f"*{ANSWER}*"):  # of a round that is over here now
+            kept.unlink()
 
 
 def require_approved(home: SiteHome, terms: StudyTerms | CountingTerms) -> Consent:

@@ -9,7 +9,7 @@ from sapefl_crypto.secret import Secret
 from secure_sapefl.protocol.joint.site import JointHolder
 from secure_sapefl.site.consent import require_consent
 from secure_sapefl.site.home import SiteHome
-from secure_sapefl.site.joint.answer import AnswerFile
+from secure_sapefl.site.joint.answer import ANSWER, AnswerFile
 from secure_sapefl.site.joint.claims import SignedClaims
 from secure_sapefl.site.joint.consents import SiteNonces
 from secure_sapefl.site.keys import JointKeys, SharedKey, SiteKeys, joint_policy
@@ -41,7 +41,7 @@ def site_keys(
         policy=joint_policy(home.policy(), study),
     )
     folder = home.study_folder(file.digest) if folder is None else folder
-    answers = AnswerFile(folder / "answer.npz", home.name)
+    answers = AnswerFile(folder / ANSWER, home.name)
     if not terms.draws_committees:
         return JointKeys(terms.joint(), holder, answers)
     nonces = SiteNonces(

@@ -38,6 +38,7 @@ from secure_sapefl.site.ledger.lines import SiteEvent
 from secure_sapefl.site.privacy_store import StudyStore
 from secure_sapefl.site.state import SiteState
 from secure_sapefl.site.study_site import StudySite
+from secure_sapefl.site.trainer.limits import no_core
 from secure_sapefl.site.trainer.starting import training_at
 from secure_sapefl.site.trainer.training import OwnProcess
 from secure_sapefl.storage.files import write_private
@@ -136,6 +137,7 @@ def run_site(settings: SiteSettings, passphrase: Secret | None, stopped: Callabl
     near = RelayFolder(settings.run, OtherUser.named(settings.relay_user))
     near.prepare()
     certificate = CertificateWatch(settings.tls)
+    no_core()
     identity = home.identity(passphrase)
     if isinstance(terms, CountingTerms):
         count = partial(counts_of_all, home.data_path, terms)

@@ -13,7 +13,7 @@ from secure_sapefl.errors import BadInput, StudyRejected
 from secure_sapefl.models.base import Description, Model
 from secure_sapefl.models.declared import CARRIED, declared_weights
 from secure_sapefl.models.presets import Choice, made
-from secure_sapefl.own_code import OwnCode
+from secure_sapefl.own_code import OwnCode, parted
 from secure_sapefl.streams import Purpose, stream
 from secure_sapefl.study.code import CarriedCode
 from secure_sapefl.study.file import StudyFile
@@ -23,7 +23,7 @@ from secure_sapefl.tasks.builtin import BY_LABELS
 
 def carrying(fields: Mapping[str, Any]) -> dict[str, Any]:
     """A draft whose model is FILE.py:FUNCTION, with that file's source in it and the parameters of what it builds."""
-    path, _, function = str(fields["model"]).rpartition(":")
+    path, function = parted(str(fields["model"]), "model")
     if not path.endswith(".py"):
         raise StudyRejected(
             f"A study carries one file: name its model as FILE.py:FUNCTION, not {fields['model']!r}. What an installed "

@@ -1,5 +1,6 @@
 """What a round of counts is, in words for a person who decides about it or reads its table."""
 
+import math
 from typing import Any, Final
 
 from secure_sapefl.privacy.events import TABLE_ONE
@@ -9,6 +10,19 @@ from secure_sapefl.study.counting import CountingTerms
 SEEN_FIRST: Final = "Sites open the totals before small cells are left out, and see them."
 TWO_SITES: Final = "With two sites in a sum, the total less one's own counts is the other's."
 _NO_NOISE: Final = "No noise was added: an exact total can tell of a single patient."
+
+
+def left_out(smallest: int) -> str:
+    return f"–: a count below {smallest}, or one from which such a count would follow. {SEEN_FIRST}"
+
+
+def noise_words(deviation: float, sites: int) -> str:
+    """Twice the deviation of a sum over so many sites, each with noise of its own."""
+    off = 2 * deviation * math.sqrt(sites)
+    return (
+        f"Private: every site's counts carry noise of deviation {deviation:.3g}; a count over {sites} sites is off by "
+        f"up to about {off:.0f} (95 %)."
+    )
 
 
 def what_leaves(terms: CountingTerms) -> str:
@@ -43,11 +57,9 @@ def table_notes(terms: CountingTerms, sites: int) -> tuple[str, ...]:
     noise = terms.multiplier
     return (
         f"Sums over {sites} sites, encrypted; the server held no key.",
-        f"Cells below {terms.payer.smallest_cell} are not shown here. {SEEN_FIRST}",
+        left_out(terms.payer.smallest_cell),
         *((TWO_SITES,) if sites == 2 else ()),
-        _NO_NOISE
-        if noise is None
-        else f"Private: every site's counts carry noise of deviation {terms.noise.deviation(noise):.3g}.",
+        _NO_NOISE if noise is None else noise_words(terms.noise.deviation(noise), sites),
     )
 
 
@@ -70,7 +82,7 @@ def table_facts(terms: CountingTerms) -> dict[str, str]:
         "leaves a site": f"once, {what_leaves(terms)}, {bytes_of(terms) / 1000:,.0f} kB",
         "who reads it": who_reads(terms),
         "to know": " ".join(warnings_of(terms)),
-        "small cells": f"counts below {study.smallest_cell} are left out of the table",
+        "small cells": f"counts below {study.smallest_cell} are left out of the table, and those that would tell them",
         "privacy": private,
     }
 

@@ -157,23 +157,25 @@ class StudyFile(StudySettings):
         if self.metrics == "none":
             return
         if self.data.label_is.kind != "class":
-            raise StudyRejected("Test results are summed on a grid from 0 to 1, of classifications; leave out metrics.")
+            raise StudyRejected(
+                "Test results are summed on a grid from 0 to 1, of classifications; leave out --metrics."
+            )
         if self.privacy is not None and self.dp_noise == "shared":
             raise StudyRejected(
                 "Test results are paid for with noise of each site's own; with shared noise they stay. Leave out "
-                "metrics."
+                "--metrics."
             )
         if self.privacy is not None and self.scaled_by == "site":
             raise StudyRejected(
                 "Rows are prepared with each site's own means and deviations, so that one record moves the results of "
-                "others: such results stay. Choose preparation public or common, or leave out metrics."
+                "others: such results stay. Choose preparation public or common, or leave out --metrics."
             )
         if self.keys == "joint":
-            raise StudyRejected("Test results are summed under the cohort key; with joint keys, leave out metrics.")
+            raise StudyRejected("Test results are summed under the cohort key; with joint keys, leave out --metrics.")
         if len(self.roster) < SMALLEST_SUM:
             raise StudyRejected(
                 f"Test results are summed over at least {SMALLEST_SUM} sites: sums over fewer show each the others'; "
-                f"this study has {len(self.roster)}. Leave out metrics."
+                f"this study has {len(self.roster)}. Leave out --metrics."
             )
 
     def declared(self, site: SiteId) -> int:
@@ -230,7 +232,10 @@ class StudyFile(StudySettings):
     def index(self, site: SiteId) -> int:
         """A site's place on the roster."""
         if site not in self.sites:
-            raise StudyRejected(f"Site {site!r} is not on the roster of {self.name!r}: {', '.join(self.sites)}.")
+            raise StudyRejected(
+                f"Site {site!r} is not on the roster of {self.name!r}: {', '.join(self.sites)}. If it should be, ask "
+                "the coordinator for a study that names it."
+            )
         return self.sites.index(site)
 
     @property

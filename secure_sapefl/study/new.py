@@ -28,6 +28,11 @@ def new_study(draft: Mapping[str, Any], coordinator: SitePublicKeys, sites: Sequ
     for name in _FILLED_IN:
         if name in fields:
             raise StudyRejected(f"{name!r} is put in by this command; remove it from the draft.")
+    if "data" not in fields:
+        raise StudyRejected(
+            "The study does not say what its records are. Give --schema FILE (`secure-sapefl data schema` writes one), "
+            "or --feature, --label and --class."
+        )
     if names_own_code(str(fields.get("model", ""))):
         from secure_sapefl.study.built import carrying  # nothing else here runs anybody's code
 
@@ -58,7 +63,8 @@ def new_study(draft: Mapping[str, Any], coordinator: SitePublicKeys, sites: Sequ
 def recommended_keys(study: StudyFile) -> str | None:
     """What to consider before sites are asked; None where nothing is to be said."""
     relays = configured(study.method, study.options)[0].homomorphic is Homomorphic.RELAY
-    if study.keys == "joint" or study.scores == "hidden" or relays or study.cohort_size < RECOMMENDED_FROM:
+    refused = study.keys == "joint" or study.scores == "hidden" or study.metrics == "sum"
+    if refused or relays or study.cohort_size < RECOMMENDED_FROM:
         return None
     return (
         f"Recommended: --keys joint. With {study.cohort_size} sites in a round nobody needs to hold a key that opens "

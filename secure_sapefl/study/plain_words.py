@@ -114,7 +114,7 @@ def _leaving(disclosed: Disclosure, terms: StudyTerms) -> Leaving:
 
 def _what_once(item: Item, terms: StudyTerms) -> tuple[str, int]:
     if item == "results":
-        return f"after the last round, {results_words(terms.file)}", terms.params.fresh_chunk_bytes
+        return f"test results {results_words(terms.file)}", terms.params.fresh_chunk_bytes
     counting = CountingTerms.before_training(terms.file)
     assert counting is not None, "a study whose sites count before they train"
     return f"before the first round, {what_leaves(counting)}", bytes_of(counting)

@@ -114,5 +114,5 @@ def _check(file: StudyFile, algorithm: Algorithm) -> None:
     if file.privacy is not None and file.metrics != "none" and algorithm.homomorphic is not Homomorphic.WEIGHTED_SUM:
         raise StudyRejected(
             f"{algorithm.title} has no common model, and test results of a private study are those of one: what its "
-            "training cost is paid for. Leave out metrics."
+            "training cost is paid for. Leave out --metrics."
         )

@@ -51,7 +51,7 @@ class Task:
     outputs: Callable[[int], int] = as_many  # of the number of classes, or of label columns
     compared: Vectors = as_answered
     centred: Vectors = as_answered
-    told: Callable[[Tensor, Tensor], Tensor] | None = None
+    label_shift: Callable[[Tensor, Tensor], Tensor] | None = None
     """From how many of a site's rows have each label [G, K], and how many rows there are [G, 1], to what is added to a
     common model's outputs so that they fit that mix of labels; None where labels have no mix."""
     scaled: bool = False  # numbers are learned on a scale, and reported in their units

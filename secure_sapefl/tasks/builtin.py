@@ -53,7 +53,7 @@ CLASSIFICATION: Final = Task(
     metrics=CLASS_METRICS,
     record_loss=cross_entropy,
     centred=lambda outputs: outputs.softmax(-1),
-    told=log_shares,
+    label_shift=log_shares,
     read=softmax,
 )
 MULTILABEL: Final = Task(
@@ -63,7 +63,7 @@ MULTILABEL: Final = Task(
     record_loss=labels_cross_entropy,
     compared=beside_one,
     centred=torch.sigmoid,
-    told=log_odds,
+    label_shift=log_odds,
     read=sigmoid,
 )
 REGRESSION: Final = Task(

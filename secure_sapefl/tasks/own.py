@@ -22,7 +22,7 @@ class Found:
 
 
 def find(name: str) -> Found:
-    """``name`` is ours, FILE.py:NAME, package.module:NAME, or installed."""
+    """``name`` is ours, FILE.py (with a ``TASK``), FILE.py:NAME, package.module:NAME, or installed."""
     if name in TASKS:
         return Found(TASKS[name], {})
     own = load(name, "task") if names_own_code(name) else plugins.find("task", name)

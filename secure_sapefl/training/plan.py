@@ -4,7 +4,7 @@ Sites of a group stand in descending order of size, so the sites still training 
 group. A small site's steps end early; nobody computes on padding for it, and no partial batch is dropped.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
@@ -13,7 +13,6 @@ import torch
 from torch import Tensor
 
 from secure_sapefl.models.keyed import derived
-from secure_sapefl.streams import Purpose
 from secure_sapefl.tasks.base import Task
 from secure_sapefl.tasks.builtin import CLASSIFICATION
 
@@ -84,10 +83,6 @@ class Plan:
         count = len(range(*sites.indices(self.rows.shape[1])))
         active = tuple(min(n - sites.start, count) for n in self.active if n > sites.start)
         return Plan(self.rows[: len(active), sites], self.weight[: len(active), sites], active)
-
-
-Planner = Callable[[Purpose, int], Plan]
-"""Given what the steps are for and a number of epochs, the plan of one group in one round."""
 
 
 def plan_batches(

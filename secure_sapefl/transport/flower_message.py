@@ -14,7 +14,8 @@ MESSAGE_TYPE: Final = "query"
 
 
 def content_of(parts: Parts) -> RecordDict:
-    arrays = {f"{number:05d}": _array(part) for number, part in enumerate(parts)}
+    raw = [Array(dtype="uint8", shape=(len(part),), stype="raw.bytes", data=part) for part in parts]
+    arrays = {f"{number:05d}": array for number, array in enumerate(raw)}
     return RecordDict({_RECORD: ArrayRecord(arrays)})
 
 
@@ -23,7 +24,3 @@ def parts_of(message: Message) -> Parts | None:
     if message.has_error() or _RECORD not in message.content.array_records:
         return None
     return tuple(array.data for _, array in sorted(message.content.array_records[_RECORD].items()))
-
-
-def _array(part: bytes) -> Array:
-    return Array(dtype="uint8", shape=(len(part),), stype="raw.bytes", data=part)

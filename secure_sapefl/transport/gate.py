@@ -4,6 +4,9 @@ Flower's SuperLink answers its nodes, its control API (submit a run, admit a key
 asks nobody but nodes who they are. So it listens on loopback alone, and the gate writes every request anew: one of the
 calls below, the headers Flower sends with them, and the body.
 
+A node of Flower's that asks for a message and finds none sleeps for three seconds. So a question that would be answered
+with nothing is held here and put again until there is something: most of a round is such waiting.
+
 `server start` keeps it running in a process of its own, which knows neither study nor key but that of the certificate.
 """
 
@@ -37,14 +40,20 @@ FLEET_CALLS: Final = frozenset(
         "confirm-message-received",
     )
 )
+PULL: Final = "/v1/fleet/pull-messages"
+HELD_SECONDS: Final = 20.0  # less than a node waits for an answer, which is 30
 LARGEST_BODY: Final = 16 << 20  # bytes; Flower cuts messages into pieces of 5 MiB
 _BODY_SECONDS: Final = 120.0  # for a caller to send one
 _ANSWER_SECONDS: Final = 120.0
 _IDLE_SECONDS: Final = 2.0  # less than the SuperLink keeps an idle connection
 _CONNECTIONS: Final = 1000
 _CALLS_AT_ONCE: Final = 64  # each may hold a body; others wait
+_LARGEST_HELD: Final = 4096  # bytes of a question
+_PAUSE_SECONDS: Final = 0.5  # until a held question is put again,
+_PAUSE_SECONDS_A_NODE: Final = 0.03  # and no more than 33 a second of all nodes together
 _HEADERS: Final = frozenset({b"content-type", b"accept"})
 _FLOWERS_HEADERS: Final = b"flwr-"
+_NODES_KEY: Final = b"flwr-public-key"
 
 _Header = tuple[bytes, bytes]
 _Message = MutableMapping[str, Any]
@@ -65,21 +74,47 @@ class Gate:
     def __init__(self, client: httpx.AsyncClient) -> None:
         self._client = client
         self._places = asyncio.Semaphore(_CALLS_AT_ONCE)
+        self._held: set[bytes] = set()  # whose questions: one of each node
 
     async def __call__(self, scope: _Message, receive: _Receive, send: _Send) -> None:
         try:
-            call = _allowed(scope)
+            call, headers = _allowed(scope), _known(scope["headers"])
             async with self._places:
-                await self._pass(call, scope["headers"], receive, send)
+                body = b"".join([piece async for piece in _body(receive)])
+                answer = await self._client.post(call, headers=headers, content=body)
+            node = dict(headers).get(_NODES_KEY)
+            if call == PULL and node and node not in self._held and len(body) <= _LARGEST_HELD and _is_nothing(answer):
+                answer = await self._something_for(node, headers, body, receive)
+            await _say(send, answer.status_code, _known(answer.headers.raw), answer.content)
         except _Refused as refusal:
             await _say(send, refusal.status)
         except httpx.HTTPError:
             await _say(send, 502)
 
-    async def _pass(self, call: str, headers: Sequence[_Header], receive: _Receive, send: _Send) -> None:
-        body = b"".join([piece async for piece in _body(receive)])
-        answer = await self._client.post(call, headers=_known(headers), content=body)
-        await _say(send, answer.status_code, _known(answer.headers.raw), answer.content)
+    async def _something_for(
+        self, node: bytes, headers: list[_Header], body: bytes, receive: _Receive
+    ) -> httpx.Response:
+        """Not for a caller that has gone: a message that is handed out is handed out once."""
+        until = asyncio.get_running_loop().time() + HELD_SECONDS
+        gone = asyncio.ensure_future(receive())
+        self._held.add(node)
+        try:
+            while True:
+                await asyncio.wait([gone], timeout=max(_PAUSE_SECONDS, len(self._held) * _PAUSE_SECONDS_A_NODE))
+                if gone.done():
+                    raise _Refused(408)
+                async with self._places:
+                    answer = await self._client.post(PULL, headers=headers, content=body)
+                if not _is_nothing(answer) or asyncio.get_running_loop().time() >= until:
+                    return answer
+        finally:
+            self._held.remove(node)
+            gone.cancel()
+
+
+def _is_nothing(answer: httpx.Response) -> bool:
+    """An empty list of messages is a protobuf of no bytes."""
+    return answer.status_code == 200 and not answer.content
 
 
 def _allowed(scope: _Message) -> str:

@@ -24,7 +24,7 @@ from secure_sapefl.training.plan import Shard
 
 OPTIONS: dict[str, list[dict[str, Any]]] = {
     "sapefl": [{}, {"anchoring": "proximal"}, {"personal_start": "personal"}, {"output_form": "flattened"}],
-    "sapefl-plus": [{}, {"similarity": "raw"}, {"averaging": False}, {"start": "peers"}, {"weigh_rows": False}],
+    "sapefl-plus": [{}, {"similarity": "raw"}, {"start": "local"}, {"start": "peers"}, {"weigh_rows": False}],
     "perfedavg": [{}, {"order": "hessian-free"}],
 }
 CASES = [

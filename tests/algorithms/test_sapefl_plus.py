@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -10,17 +9,19 @@ import torch
 
 from secure_sapefl.algorithms import sapefl, sapefl_plus
 from secure_sapefl.algorithms.fedavg_ft_plus import ALGORITHM as CONTROL
-from secure_sapefl.algorithms.fedavg_ft_plus import FineTuningOptions
+from secure_sapefl.algorithms.fedavg_ft_plus import OwnModelOptions
 from secure_sapefl.algorithms.group import SiteGroup
 from secure_sapefl.algorithms.sapefl import Answers
-from secure_sapefl.algorithms.sapefl_plus import ALGORITHM, SapePlusOptions, from_common
+from secure_sapefl.algorithms.sapefl_plus import ALGORITHM, SapePlusOptions
 from secure_sapefl.config import Config
 from secure_sapefl.conformance.sites import FourSites
 from secure_sapefl.data import ClientData, Federation, Rows
 from secure_sapefl.engine.assembly import assemble
 from secure_sapefl.engine.simulator import Simulation
+from secure_sapefl.sape.anchors import PeerAnchors, peer_anchors
 from secure_sapefl.sape.similarity import similarity_scores
-from secure_sapefl.training.trainer import BatchedTrainer
+from secure_sapefl.streams import Purpose
+from secure_sapefl.training.objective import LocalLoss
 
 
 def two_concepts(sites: int = 8, rows: int = 40) -> Federation:
@@ -62,74 +63,62 @@ def test_sites_with_other_labels_but_one_concept_stay_with_the_global_model() ->
     assert simulation.assembly.sites.state["listens"].mean() < 0.3
 
 
-def test_without_anchors_peers_and_listening_it_is_its_control() -> None:
-    """Same global model, same epochs, same averaging: what is left of the method is fine-tuning."""
-    federation = two_concepts(sites=4)
-    plus = Simulation(assemble(config(start="local", pseudo_rows=0), federation))
-    plus.run()
-    group = plus.assembly.sites.group(
-        [0, 1],
-        plus.key_holders.theta_global,
-        0,
-        plus.key_holders.peers(plus.server.open_round(9))[1].for_sites([0, 1]),
-        _clock(),
-    )
-    torch.testing.assert_close(
-        ALGORITHM.personal_models(group, SapePlusOptions(start="local", pseudo_rows=0)),
-        _with_purpose_of_the_personal_step(group),
-    )
-
-
-def _clock():
-    from secure_sapefl.stopwatch import Stopwatch
-
-    return Stopwatch()
-
-
-def _with_purpose_of_the_personal_step(group):
-    """The control draws its batches from another stream; give it the personal step's."""
-    from secure_sapefl.streams import Purpose
-
-    streams = group.streams
-    swapped = replace(group, streams=lambda p: streams(Purpose.PERSONAL_BATCHES if p is Purpose.FINE_TUNING else p))
-    return CONTROL.personal_models(swapped, FineTuningOptions())
-
-
-def test_averaging_is_the_mean_over_the_second_half_of_the_epochs() -> None:
-    from secure_sapefl.streams import Purpose
-    from secure_sapefl.training.objective import LocalLoss
-
-    simulation = Simulation(assemble(config(), two_concepts(sites=2)))
-    simulation.run()
-    holders = simulation.key_holders
-    _, peers, _ = holders.peers(simulation.server.open_round(9))
-    group = simulation.assembly.sites.group([0], holders.theta_global, 0, peers.for_sites([0]), _clock())
-    start = group.everywhere(group.theta_global)
-    after = [group.train(start, LocalLoss(), Purpose.FINE_TUNING, epochs) for epochs in (3, 4)]
-    found = group.train_averaged(start, LocalLoss(), Purpose.FINE_TUNING, 4)
-    torch.testing.assert_close(found, torch.stack(after).mean(0))
-
-
-def listening_in_part() -> SiteGroup:
-    """Four sites, of which the first and the third live among peers."""
+@pytest.fixture
+def group() -> SiteGroup:
+    """Four sites, of which the first and the third listened when they last took part."""
     group = FourSites().ready(ALGORITHM)
-    return replace(group, state={**group.state, "listens": torch.tensor([1.0, 0.0, 1.0, 0.0])})
+    base = group.state["base"] + torch.arange(4).unsqueeze(1)
+    return replace(group, state={**group.state, "base": base, "listens": torch.tensor([1.0, 0.0, 1.0, 0.0])})
 
 
-def test_only_who_stays_with_the_global_model_trains_again_and_comes_to_the_same_model() -> None:
-    group, options, trained = listening_in_part(), SapePlusOptions(), []
+def test_without_listeners_it_is_its_control(group: SiteGroup) -> None:
+    """Same base, same epochs, same mixture: what is left of the method is fine-tuning."""
+    alone = replace(group, state={**group.state, "listens": torch.zeros(4)})
+    used = ALGORITHM.personal_models(alone, SapePlusOptions())
+    assert torch.equal(used, CONTROL.personal_models(alone, OwnModelOptions()))
+    among = ALGORITHM.personal_models(group, SapePlusOptions())
+    assert [torch.allclose(one, other, atol=1e-3) for one, other in zip(used, among, strict=True)] == [
+        *(False, True, False, True)
+    ]
 
-    class Watched(BatchedTrainer):
-        def train(self, theta: torch.Tensor, *args: Any) -> torch.Tensor:
-            trained.append(len(theta))
-            return super().train(theta, *args)
 
-    used = ALGORITHM.personal_models(replace(group, trainer=Watched(group.trainer.model)), options)
-    assert set(trained) == {2}
-    everybody = from_common(group, options)
-    listens = group.state["listens"].unsqueeze(1) > 0
-    expected = torch.where(listens, group.state["theta_personal"], everybody)
-    torch.testing.assert_close(used, expected, rtol=1e-5, atol=1e-6)  # another stack rounds otherwise
+def test_a_base_is_carried_on_in_the_direction_it_moved(group: SiteGroup, monkeypatch: pytest.MonkeyPatch) -> None:
+    """m + (m - b) / 2 for those who listened, m for others: m = (own + anchor) / 2."""
+    anchors: list[PeerAnchors] = []
+    monkeypatch.setattr(sapefl_plus, "peer_anchors", lambda *given: anchors.append(peer_anchors(*given)) or anchors[-1])
+    found = ALGORITHM.site_round(group, SapePlusOptions(start="peers")).state["base"]
+    middle = (group.state["theta_personal"] + anchors[0].theta) / 2
+    torch.testing.assert_close(found[[0, 2]], (1.5 * middle - 0.5 * group.state["base"])[[0, 2]])
+    torch.testing.assert_close(found[[1, 3]], middle[[1, 3]])
+    still = ALGORITHM.site_round(group, SapePlusOptions(start="peers", lead=0.0)).state["base"]
+    torch.testing.assert_close(still, middle)
+
+
+def test_who_never_took_part_begins_at_its_peers(group: SiteGroup) -> None:
+    new = replace(group, state=ALGORITHM.initial_state(group.theta_initial, 4))
+    contribution = ALGORITHM.site_round(new, SapePlusOptions(start="peers", sharpness=0, similarity="raw"))
+    passed = contribution.statistics["peers_passed"]
+    assert (passed > 0).all()
+    assert (contribution.state["base"] - group.theta_initial).abs().max(1).values.min() > 0.05
+
+
+def test_a_listener_gives_what_it_trained_and_anybody_else_its_local_model(
+    group: SiteGroup, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    heard = torch.tensor([False, True, True, False])
+    monkeypatch.setattr(sapefl_plus, "clearly_positive", lambda *_: heard)
+    contribution = ALGORITHM.site_round(group, SapePlusOptions())
+    given, local, base = contribution.shared, group.train_local(), contribution.state["base"]
+    trained = group.train(base, LocalLoss(), Purpose.PERSONAL_BATCHES, 2 * group.local_epochs)
+    torch.testing.assert_close(given, torch.where(heard.unsqueeze(1), trained, local), rtol=1e-5, atol=1e-6)
+    assert contribution.state["listens"].tolist() == [0.0, 1.0, 1.0, 0.0]
+
+
+def test_a_kept_optimizer_changes_nobody_else(group: SiteGroup, monkeypatch: pytest.MonkeyPatch) -> None:
+    """All train where steps are remembered, and the same models come of it."""
+    monkeypatch.setattr(sapefl_plus, "clearly_positive", lambda *_: torch.tensor([True, False, False, True]))
+    kept = ALGORITHM.site_round(replace(group, memory={}), SapePlusOptions()).shared
+    torch.testing.assert_close(kept, ALGORITHM.site_round(group, SapePlusOptions()).shared, rtol=1e-5, atol=1e-6)
 
 
 def test_how_often_somebody_looks_changes_no_model() -> None:
@@ -144,14 +133,8 @@ def test_how_often_somebody_looks_changes_no_model() -> None:
     torch.testing.assert_close(held_too, held, rtol=0, atol=0, equal_nan=True)
 
 
-def test_where_all_live_among_peers_nobody_trains_again() -> None:
-    group = listening_in_part()
-    group = replace(group, state={**group.state, "listens": torch.ones(4)}, trainer=cast(BatchedTrainer, None))
-    assert torch.equal(ALGORITHM.personal_models(group, SapePlusOptions()), group.state["theta_personal"])
-
-
-def test_peers_are_asked_about_the_same_rows_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    group, asked = listening_in_part(), []
+def test_peers_are_asked_about_the_same_rows_once(group: SiteGroup, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = []
 
     def watched(group: SiteGroup, x: torch.Tensor) -> Iterator[Answers]:
         asked.append(len(x))

@@ -1,4 +1,4 @@
-"""Momentum of the global step, worked by hand and for every method."""
+"""Momentum of the global step and the smoothed model, worked by hand and for every method."""
 
 import pytest
 import torch
@@ -27,8 +27,28 @@ def walked(algorithm, means, options=None):
 
 def test_velocity_remembers_half_of_what_it_was():
     first, second = walked(with_server_step(fedavg.ALGORITHM, 0.5), [[1.0, 0.0], [0.0, 4.0]])
-    assert first.tolist() == [2.0, 2.0, 1.0, 0.0]
-    assert second.tolist() == [2.5, 6.0, 0.5, 4.0]
+    assert first.tolist()[:4] == [2.0, 2.0, 1.0, 0.0]
+    assert second.tolist()[:4] == [2.5, 6.0, 0.5, 4.0]
+
+
+def test_the_smoothed_model_keeps_three_quarters_of_its_past_from_the_second_step_on():
+    first, second, third = walked(with_server_step(fedavg.ALGORITHM, 0.0, 0.75), [[1.0, 0.0], [0.0, 4.0], [4.0, 0.0]])
+    assert first.tolist() == [2.0, 2.0, 1.0, 0.0, 2.0, 2.0]
+    assert second.tolist() == [2.0, 6.0, 0.0, 4.0, 2.0, 3.0]
+    assert third.tolist() == [6.0, 6.0, 4.0, 0.0, 3.0, 3.75]
+
+
+def test_momentum_moves_the_model_before_it_is_smoothed():
+    _, second = walked(with_server_step(fedavg.ALGORITHM, 0.5, 0.5), [[1.0, 0.0], [0.0, 4.0]])
+    assert second.tolist() == [2.5, 6.0, 0.5, 4.0, 2.25, 4.0]
+
+
+@pytest.mark.parametrize("method", ["fedavg-ft-plus", "sapefl-plus"])
+def test_a_method_that_uses_it_is_given_it(tiny_study, method):
+    studies = [tiny_study(method, options={"smoothing": smoothing}) for smoothing in (0.0, 0.9)]
+    newest, smoothed = (torch.stack([*study.run().models.thetas.values()]) for study in studies)
+    assert not torch.allclose(newest, smoothed, atol=1e-3)
+    assert studies[0].assembly.blueprint.algorithm is ALGORITHMS[method]
 
 
 def test_what_a_method_holds_behind_the_model_moves_too():
@@ -47,6 +67,7 @@ def test_without_momentum_a_method_is_what_it_was():
 
 def test_only_a_sum_of_means_can_be_published():
     assert only_adds(fedavg.ALGORITHM)
+    assert only_adds(with_server_step(fedavg.ALGORITHM, 0.0, 0.7))
     moved = (lcfed.ALGORITHM, with_server_step(fedavg.ALGORITHM, 0.5), with_server_step(lcfed.ALGORITHM, 0.5))
     assert [only_adds(one) for one in moved] == [False, False, False]
 

@@ -7,6 +7,8 @@ from typing import Any
 import pytest
 
 from secure_sapefl.experiments import bench_modules, bench_simulate
+from secure_sapefl.experiments.bench import floor as bench_floor
+from secure_sapefl.experiments.bench.floor import FloorRow
 from secure_sapefl.experiments.bench_modules import ModuleRow
 from secure_sapefl.experiments.bench_simulate import EngineRow, EvaluationRow, PhaseRow, ScalingRow
 
@@ -19,6 +21,7 @@ PHASES = [
     PhaseRow(protection="ckks", seconds={"total": 4.0, "local": 1.0, "personal": 2.0}),
 ]
 MODULE = ModuleRow(model="own", parameters=5678, seconds=1.5, built_in_seconds=1.25)
+FLOOR = FloorRow(model="CNN", gigaflops=10, seconds=2, in_products=0.64, best=20)
 LOOKS = EvaluationRow(method="sapefl-plus", every_seconds=3.9, last_seconds=1.3)
 SCALING = ScalingRow(clients=50, sampled=35, peers=10, seconds_per_round=0.7)
 
@@ -26,6 +29,7 @@ SCALING = ScalingRow(clients=50, sampled=35, peers=10, seconds_per_round=0.7)
 @pytest.fixture(autouse=True)
 def measured(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     asked: list[str] = []
+    monkeypatch.setattr(bench_floor, "floors", lambda _: [asked.append("floor"), FLOOR][1:])
     monkeypatch.setattr(bench_modules, "modules", lambda _: [asked.append("modules"), MODULE][1:])
     parts = {"engines": [ENGINE], "phases": PHASES, "scaling": [SCALING], "evaluation": [LOOKS]}
     for part, rows in parts.items():
@@ -33,13 +37,14 @@ def measured(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return asked
 
 
-def test_five_tables_with_the_ratios(cli: Callable[..., Any], measured: list[str]) -> None:
+def test_six_tables_with_the_ratios(cli: Callable[..., Any], measured: list[str]) -> None:
     answer = cli("bench", "simulate")
-    assert (answer.code, measured) == (0, ["engines", "modules", "phases", "scaling", "evaluation"])
+    assert (answer.code, measured) == (0, ["engines", "floor", "modules", "phases", "scaling", "evaluation"])
     for sentence in ("4.0×", "15.000", "1.20×", "5,678", "2.00×", "Encryption is 25% of the encrypted round.", "2000"):
         assert sentence in answer.out
     assert "41 plain" in answer.out
     assert "3.00×" in answer.out
+    assert all(number in answer.out for number in ("64%", "25%", "1.56×"))
 
 
 def test_one_part_as_json(cli: Callable[..., Any], measured: list[str]) -> None:

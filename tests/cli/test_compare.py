@@ -83,3 +83,15 @@ def test_the_paper_s_eight_are_divided_as_in_the_paper() -> None:
     assert {task.changes["partition"] for task in tasks_of("all", None)} == {"dirichlet"}
     assert {task.changes["partition"] for task in tasks_of("all", "iid")} == {"iid"}
     assert [task.changes for task in tasks_of("har", None)] == [{}]
+
+
+def test_validation_rows_are_judged_and_said_to_be(cli: Cli) -> None:
+    documents = []
+    for more in ((), ("--validation",)):
+        answer = cli("compare", "--methods", "local", "--partition", "iid", *TINY, *DATA, *more, "--format", "json")
+        assert answer.code == 0, answer.err
+        documents.append(json.loads(answer.out))
+    test, validation = documents
+    assert validation["records"] != test["records"]
+    assert any("test rows were not looked at" in line for line in validation["setting"])
+    assert not any("not looked at" in line for line in test["setting"])

@@ -87,7 +87,7 @@ def test_check_reads_a_csv_and_tells_of_undefined_auc(tmp_path):
         (["check", "synthetic", "--clients", "5000"], BadInput, "at most 1000 sites"),
         (["check", "synthetic", "--option", "rows"], BadInput, "KEY=VALUE"),
         (["check", "nowhere.npz"], BadInput, "no file nowhere.npz"),
-        (["check", "synthetic", "--out", "/nowhere/at/all.png"], OutputFailed, "cannot be written"),
+        (["check", "synthetic", "--out", "/nowhere/at/all.png"], OutputFailed, "Cannot write to"),
         (["fetch", "mnits"], UnknownName, "Did you mean 'mnist'"),
         (["fetch", "synthetic"], BadInput, "generated"),
     ],

@@ -71,6 +71,7 @@ def test_a_file_that_does_not_fit_ends_in_exit_code_two(
     said = capsys.readouterr().out
     assert "does not fit: Column 'Geschlecht': 20 values of 40" in said
     assert "look at it: Column 'Klinik': records of 2 sites" in said
+    assert said.endswith("Correct the file, or ask whoever wrote the schema for one that allows this.\n")
     assert run(*words, "--format", "json", monkeypatch=monkeypatch) == 2
     assert json.loads(capsys.readouterr().out)["mismatches"][0]["blocks"] is True
 
@@ -116,3 +117,18 @@ def test_a_column_that_may_name_the_sites_is_not_passed_over(
     assert told in " ".join(capsys.readouterr().out.split())
     assert run(*words, "--group", "Klinik", monkeypatch=monkeypatch) == 0
     assert told not in " ".join(capsys.readouterr().out.split())
+
+
+def test_a_picture_that_cannot_be_read_is_one_sentence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "bad.png").write_bytes(b"no image")
+    (tmp_path / "labels.csv").write_text("file,ill\nbad.png,no\n")
+    (tmp_path / "schema.toml").write_text(
+        'kind = "images"\nheight = 4\nwidth = 4\nclasses = ["no", "yes"]\nlabel = "ill"\n'
+    )
+    assert run("site", "check-data", "schema.toml", "--data", ".", monkeypatch=monkeypatch) == 2
+    said = capsys.readouterr().out
+    assert "bad.png cannot be read as an image" in said
+    assert ".." not in said

@@ -30,7 +30,7 @@ def test_a_table_in_three_forms(cli: Callable[..., Any], study: CountingWorld) -
     study.run(until=lambda: all(agent.over for agent in study.agents.values()))
     shown = cli("site", "table", "study.toml", "--home", home)
     assert shown.code == 0
-    assert "(< 70)" in shown.out
+    assert "–: a count below 70" in shown.out
     assert "see them" in shown.out
     table = json.loads(cli("site", "table", "study.toml", "--home", home, "--format", "json").out)
     assert table["sites_in_the_sum"] == 4

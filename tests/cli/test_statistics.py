@@ -33,7 +33,7 @@ def test_a_table_for_people_files_and_programs(
     assert run([*words, "--out", "one"], monkeypatch) == 0
     said = " ".join(capsys.readouterr().out.split())
     assert "With two sites, the total less one's own counts is the other's." in said
-    assert "Sites open the totals before that" in said
+    assert "–: a count below 5, or one from which such a count would follow. Sites open the totals before" in said
     assert Path("one/table-1.csv").read_text().startswith("column,says,all,0,1\nrecords,n,80,")
     assert run([*words, "--epsilon", "1", "--delta", "1e-5", "--format", "json"], monkeypatch) == 0
     document = json.loads(capsys.readouterr().out)

@@ -75,7 +75,8 @@ def test_the_page_leads_from_one_study_to_the_next(programme: Any, tmp_path: Pat
     typed("keys site --name north")
     typed("site rotate --home north")
     run("keys site --name west --out west.key")
-    typed("study next study.toml")
+    hint = typed("study next study.toml")
+    assert "--study heart-2 --for 2027/north.pub --for west.pub --for south.pub --out sealed" in hint
     made = read_study(tmp_path / "study-2.toml")
     assert made.sites == ("north", "west", "south")
     assert made.keys_by_name["north"] == SiteHome(tmp_path / "north").public

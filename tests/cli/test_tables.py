@@ -50,7 +50,14 @@ def test_every_number_in_its_row(rows) -> None:
     assert found["update"] == "12,345 parameters, 8.04 bytes each on the wire"
     assert found["seconds"] == "9.0 in all: personal 6.0, local 2.0"
     assert found["protection"].startswith("ckks: updates encrypted")
+    assert not {"sites are trained", "share of the base"} & set(found)
     assert not {"differential privacy", "late sites, accuracy", "global model unchanged", "left out"} & set(found)
+
+
+def test_what_a_model_or_a_task_does_not_allow_is_said(rows) -> None:
+    found = rows(trained="site after site: lstm", base_share="none: no mix")
+    assert found["sites are trained"] == "site after site: lstm"
+    assert found["share of the base"] == "none: no mix"
 
 
 def test_a_method_that_sends_nothing_is_not_called_protected(rows) -> None:

@@ -8,6 +8,7 @@ import pytest
 import torch
 
 from secure_sapefl import Config, resume, simulate
+from secure_sapefl.engine.assembly import assemble
 from secure_sapefl.engine.events import RoundClosed, RunEvent
 from secure_sapefl.errors import BadInput
 from tests.models.conftest import Residual
@@ -73,6 +74,19 @@ def test_sites_of_a_model_that_cannot_be_stacked_are_trained_one_by_one_and_the_
     summary = simulate(tiny(rounds=1, model=f"{file}:build")).summary()
     assert summary["trained"].startswith("site after site: ")
     assert "lstm" in summary["trained"]
+
+
+@pytest.mark.parametrize("method", ["sapefl-plus", "fedavg-ft-plus"])
+def test_the_summary_says_where_no_base_can_be_shifted_to_a_sites_labels(tiny: Tiny, method: str) -> None:
+    def said(bias: bool, **options: float) -> str | None:
+        def build(about: Any) -> torch.nn.Module:
+            return torch.nn.Linear(about.shape[0], about.outputs, bias=bias)
+
+        return assemble(tiny(method=method, options=options), model=build).facts().get("base_share")
+
+    assert "no bias at its outputs" in (said(bias=False) or "")
+    assert said(bias=True) is None
+    assert said(bias=False, base_share=0) is None, "nobody asked for a share"
 
 
 def test_a_run_goes_on_with_its_file_and_refuses_a_changed_one(tiny: Tiny, file: Path, tmp_path: Path) -> None:

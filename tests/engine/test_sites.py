@@ -12,6 +12,7 @@ from secure_sapefl.algorithms.group import Peers
 from secure_sapefl.data import ClientData, Federation, Rows
 from secure_sapefl.engine.assembly import assemble
 from secure_sapefl.engine.sites import Sites
+from secure_sapefl.metrics import CLASS_METRICS
 from secure_sapefl.protocol.site import GroupRound
 from secure_sapefl.stopwatch import Stopwatch
 from secure_sapefl.streams import Purpose
@@ -67,3 +68,6 @@ def test_every_site_is_tested_on_its_own_rows_in_its_own_place(sites: Sites) -> 
     personal, everywhere = sites.evaluate(sites.theta_initial, 0, size=3)
     assert personal == everywhere  # nobody has trained yet
     assert len(personal.accuracy.per_client) == 4
+    own, common = sites.evaluate(sites.theta_initial, 0, size=3, judged_by=CLASS_METRICS[:1])
+    assert own == personal
+    assert common.metrics == {"accuracy": everywhere.accuracy}, "by no more than was asked for"

@@ -9,6 +9,7 @@ import pytest
 from secure_sapefl.experiments.budget.curves import Curves, budget_curves
 from secure_sapefl.experiments.budget.request import OFF, Request
 from secure_sapefl.experiments.cells import Cell, CellResult, CellStore
+from secure_sapefl.experiments.executors.processes import Processes
 from secure_sapefl.experiments.runner import Runner, Step
 from secure_sapefl.experiments.setting import Contender, Setting, Task
 
@@ -36,7 +37,7 @@ def tiny() -> Callable[..., Setting]:
 @pytest.fixture
 def runner(tmp_path: Path) -> Runner:
     """In this process."""
-    return Runner(store=CellStore(tmp_path / "cells"), jobs=1)
+    return Runner(store=CellStore(tmp_path / "cells"), executor=Processes(1))
 
 
 @pytest.fixture
@@ -59,7 +60,7 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> list[Cell]:
 def steps(runner: Runner) -> tuple[Runner, list[Step]]:
     """A runner, and what it tells."""
     reported: list[Step] = []
-    return Runner(store=runner.store, jobs=1, on_step=reported.append), reported
+    return Runner(store=runner.store, executor=Processes(1), on_step=reported.append), reported
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ import pytest
 from secure_sapefl.errors import BadInput
 from secure_sapefl.experiments import runner as runner_module
 from secure_sapefl.experiments.cells import Cell, CellResult, run_cell
-from secure_sapefl.experiments.common_models import common_of, path_of, run_at_home
+from secure_sapefl.experiments.common_models import common_of, path_of, read
 from secure_sapefl.experiments.runner import Runner
 from secure_sapefl.experiments.setting import Contender, Setting, Task
 
@@ -51,7 +51,7 @@ def test_a_common_model_is_trained_once_whatever_is_done_at_home(
 ) -> None:
     trained: list[Cell] = []
     train = runner_module.train
-    monkeypatch.setattr(runner_module, "train", lambda cell, path: (trained.append(cell), train(cell, path)))
+    monkeypatch.setattr(runner_module, "train", lambda cell: (trained.append(cell), train(cell))[1])
     runner.run([cell_for("ditto"), cell_for("fedavg-ft", lr=0.1)], "two methods")
     runner.run([cell_for("fedavg-ft", max_grad_norm=3.0)], "another one")
     assert len(trained) == 1
@@ -92,4 +92,4 @@ def test_a_damaged_one_is_named(cell_for: Callable[..., Cell], tmp_path: Path) -
     path = path_of(common, tmp_path)
     path.write_bytes(b"no tensors")
     with pytest.raises(BadInput, match=r"common-synthetic-\w+\.safetensors is damaged .* Delete that file"):
-        run_at_home(cell, path)
+        read(path)

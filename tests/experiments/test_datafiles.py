@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from secure_sapefl.config import Config
-from secure_sapefl.experiments.datafiles import data_digest
+from secure_sapefl.experiments.datafiles import data_digest, own_sources
 
 
 def digest(file: Path, value: float = 0.0, **options: str) -> str | None:
@@ -47,3 +47,15 @@ def test_an_unpacked_folder_counts_every_file_in_it(tmp_path: Path) -> None:
 
 def test_generated_data_is_described_by_its_configuration_alone() -> None:
     assert data_digest(Config(dataset="synthetic")) is None
+
+
+def test_an_edited_task_is_another_result(tmp_path: Path) -> None:
+    """Or `compare` would show finished cells of the old loss under the new one's name."""
+    file = tmp_path / "mine.py"
+    text = "from secure_sapefl.tasks.builtin import REGRESSION as TASK\n"
+    found = []
+    for more in ("", "# another text\n"):
+        file.write_text(text + more)
+        found.append(own_sources(Config(task=str(file)))["sources"]["task"])
+    assert found[0] != found[1]
+    assert own_sources(Config(task="regression")) == {}

@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 from secure_sapefl.cli.app import app
 from secure_sapefl.experiments import runner as runner_module
-from secure_sapefl.experiments.cells import Cell, CellResult, CellStore
+from secure_sapefl.experiments.cells import Cell, CellResult
 from secure_sapefl.experiments.runner import Runner, Step
 from secure_sapefl.experiments.setting import Contender, Setting, Task
 
@@ -57,13 +57,6 @@ def test_what_was_finished_before_a_failure_stays(
     assert [runner.store.load(cell) is not None for cell in cells] == [True, False, False]
 
 
-def test_processes_side_by_side_give_the_same_numbers(tiny: Callable[..., Setting], tmp_path: Path) -> None:
-    cells = cells_of(tiny(), 2)
-    alone = Runner(store=CellStore(tmp_path / "alone"), jobs=1).run(cells, "alone")
-    together = Runner(store=CellStore(tmp_path / "together"), jobs=2).run(cells, "together")
-    assert {d: r.trajectory for d, r in alone.items()} == {d: r.trajectory for d, r in together.items()}
-
-
 PROGRAM = (sys.executable, "-m", "secure_sapefl")
 COMMAND = (
     "compare", "--methods", "local,fedavg,fedprox", "--seeds", "2", "--clients", "2",
@@ -93,33 +86,3 @@ def test_a_comparison_killed_in_the_middle_goes_on(tmp_path: Path) -> None:
     assert {path: path.stat().st_mtime_ns for path in finished} == finished
     assert done.stderr.count("found finished") == len(finished)
     assert len(list(cells.glob("*.json"))) == 6
-
-
-@pytest.mark.slow
-def test_workers_end_with_a_killed_comparison(tmp_path: Path) -> None:
-    command = [*PROGRAM, *COMMAND, "--rounds", "3000", "--jobs", "2", "--out", str(tmp_path / "out")]
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
-    try:
-        while process.poll() is None and len(_session(process.pid)) < 3:
-            time.sleep(0.05)
-    finally:
-        process.send_signal(signal.SIGKILL)
-        process.wait()
-    for _ in range(600):
-        if not _session(process.pid):
-            return
-        time.sleep(0.1)
-    pytest.fail(f"still running: {_session(process.pid)}")
-
-
-def _session(leader: int) -> list[int]:
-    """Processes of the session that ``leader`` opened."""
-    found = []
-    for entry in Path("/proc").glob("[0-9]*"):
-        try:
-            fields = (entry / "stat").read_text().rpartition(")")[2].split()
-        except OSError:
-            continue
-        if int(fields[3]) == leader and fields[0] != "Z":
-            found.append(int(entry.name))
-    return found

@@ -8,7 +8,10 @@ from secure_sapefl.experiments.cells import CellResult
 from secure_sapefl.experiments.compare import Comparison, Request
 from secure_sapefl.experiments.comparison_document import document
 from secure_sapefl.experiments.setting import Contender, Setting, Task
-from secure_sapefl.experiments.site_table import MOST_SITES, site_records, site_rows, site_sheets
+from secure_sapefl.experiments.site_intervals import MOST_SITES
+from secure_sapefl.experiments.site_table import site_records, site_rows, site_sheets
+from secure_sapefl.metrics import ERRORS
+from secure_sapefl.report.shown import Shown
 
 HEART = Task(dataset="heart")
 ACCURACY = {"local": (0.5, 0.9), "fedavg": (0.6, 0.4), "sapefl": (0.9, 0.6)}
@@ -18,13 +21,14 @@ ACCURACY = {"local": (0.5, 0.9), "fedavg": (0.6, 0.4), "sapefl": (0.9, 0.6)}
 def compared(tiny: Callable[..., Setting], result: Callable[..., CellResult]) -> Callable[..., Comparison]:
     """Two sites with 100 test rows each; the second seed is 0.02 better everywhere."""
 
-    def make(*methods: str, sites: int = 2, test_rows: int = 100) -> Comparison:
+    def make(*methods: str, sites: int = 2, test_rows: int = 100, **changes: object) -> Comparison:
         contenders = tuple(Contender(method=method) for method in methods)
         results = {}
         for method in methods:
             one = (ACCURACY[method] * sites)[:sites]
             rows = (test_rows,) * sites if test_rows else ()
-            seeds = (result(*one, test_rows=rows), result(*(value + 0.02 for value in one), test_rows=rows))
+            more = tuple(value + 0.02 for value in one)
+            seeds = (result(*one, test_rows=rows, **changes), result(*more, test_rows=rows, **changes))
             results["heart", method] = seeds
         return Comparison(
             request=Request(setting=tiny(seeds=2), tasks=(HEART,), contenders=contenders), results=results, choices={}
@@ -68,3 +72,28 @@ def test_too_many_sites_are_left_to_programs(compared: Callable[..., Comparison]
 
 def test_results_that_do_not_say_how_many_rows_they_rest_on_get_no_table(compared: Callable[..., Comparison]) -> None:
     assert list(site_sheets(compared("local", "fedavg", "sapefl", test_rows=0))) == []
+
+
+MAE = tuple(Shown.from_metric(metric) for metric in ERRORS[:2])
+
+
+def test_where_less_is_better_a_site_is_told_so(compared: Callable[..., Comparison]) -> None:
+    """Seeds share their bounds here: 0.3 to 1.0 at the first site, which overlaps, and nearly none at the second."""
+    shared = {"shown": MAE, "low": (0.3, 0.5), "high": (1.0, 0.5)}
+    comparison = compared("local", "fedavg", "sapefl", **shared)
+    first, second = site_rows(comparison, HEART)
+    assert (first.by_method["sapefl"].low, first.by_method["sapefl"].high) == (0.3, 1.0)
+    assert first.verdict is not None
+    assert first.verdict.startswith("its own model is 0.4 worse in MAE than alone and 0.3 worse in MAE than one common")
+    assert first.verdict.endswith("nothing gained here")
+    assert second.verdict is not None
+    assert "0.3 better in MAE than alone" in second.verdict
+    text = document(comparison).to_markdown()
+    assert "## heart: MAE at each site, lower is better (interval)" in text
+    assert "| c0 | 100 | 0.51 (0.3 to 1) |" in text
+    assert "was it worth it?" in text
+    assert site_records(comparison)[0]["mae"]["local"]["value"] == 0.51
+
+
+def test_without_bounds_nobody_is_told_anything(compared: Callable[..., Comparison]) -> None:
+    assert [row.verdict for row in site_rows(compared("local", "fedavg", "sapefl", shown=MAE), HEART)] == [None, None]

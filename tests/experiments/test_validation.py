@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from secure_sapefl.data import ClientData, Federation, Rows
 from secure_sapefl.errors import BadInput
-from secure_sapefl.experiments.validation import with_validation_rows
+from secure_sapefl.experiments.cells import with_validation_rows
 
 
 def numbered(*labels: list[int], tests: int = 2) -> Federation:

@@ -9,7 +9,7 @@ from torch.nn.utils import parameters_to_vector, vector_to_parameters
 
 from secure_sapefl.errors import BadInput
 from secure_sapefl.models import stacked
-from secure_sapefl.models.stacked import Linear, Preset, Relu, StackedModel, build_model
+from secure_sapefl.models.stacked import Linear, Pool, Preset, Relu, StackedModel, build_model
 
 SHAPES = [(5,), (1, 8, 8), (3, 9, 6)]
 
@@ -101,3 +101,19 @@ def test_initial_weights_come_from_the_stream_alone() -> None:
 def test_impossible_shapes_are_answered_in_a_sentence(shape: tuple[int, ...]) -> None:
     with pytest.raises(BadInput, match=r"fit neither model|too small"):
         build_model(shape, 3, "small")
+
+
+def test_a_maximum_is_rectified_after_it_is_taken_and_stays_the_same_to_the_bit() -> None:
+    """Even where a window's values are equal, negative or both: against torch's own modules, in the order written."""
+    model = StackedModel((Relu(), Pool()), 4, 4)
+    x = torch.randint(-2, 3, (2, 3, 4, 6, 6), generator=torch.Generator().manual_seed(0)).float().requires_grad_()
+    answers = model.apply([], x), torch.stack([model.module()(site) for site in x])
+    assert torch.equal(*answers)
+    assert torch.equal(*(torch.autograd.grad(answer.square().sum(), x)[0] for answer in answers))
+
+
+def test_channels_stay_side_by_side_from_a_convolution_to_the_next() -> None:
+    model = build_model((3, 8, 8), 2, "small")
+    weights = model.views(model.initial(np.random.default_rng(0)).repeat(2, 1))
+    body = StackedModel(model.layers[:3], 2, 2).apply(weights, torch.ones(2, 5, 3, 8, 8))
+    assert body.transpose(0, 1).flatten(1, 2).is_contiguous(memory_format=torch.channels_last)

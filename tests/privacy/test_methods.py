@@ -23,7 +23,9 @@ from secure_sapefl.privacy.events import Budget, Event
 from secure_sapefl.privacy.group import PrivateGroup
 from secure_sapefl.privacy.ledger import Ledger, Paid
 from secure_sapefl.privacy.randomness import KeyedRandomness
+from secure_sapefl.sape.anchors import peer_anchors
 from secure_sapefl.streams import Purpose, stream
+from secure_sapefl.tasks.builtin import CLASSIFICATION
 from secure_sapefl.training.objective import LocalLoss
 from secure_sapefl.training.plan import Shard
 from secure_sapefl.training.trainer import BatchedTrainer
@@ -125,27 +127,34 @@ def test_fedafk(make: Make) -> None:
 
 @pytest.mark.parametrize(
     "options",
-    [{"influence": 0.0}, {"influence": 0.5, "pseudo_rows": 0.0}, {"influence": 0.0, "averaging": False}],
+    [{"influence": 0.0, "start": "peers"}, {"influence": 0.5, "start": "peers"}, {"influence": 0.0, "start": "local"}],
     ids=str,
 )
-def test_sapefl_plus(make: Make, options: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
-    """Anchors' outputs are compared record by record in private, and scores count weights: both are left out here."""
-    monkeypatch.setattr(sapefl_plus, "LARGEST_ADVANTAGE", 50.0)
+def test_sapefl_plus(make: Make, options: dict[str, Any]) -> None:
+    """Who listens is decided otherwise in private, and scores count weights: both are left out here."""
     plain, silent = both(make, "sapefl-plus", options)
     assert_same(plain, silent, score=options["influence"] == 0)
     assert plain.shared is not None
     torch.testing.assert_close(silent.shared, plain.shared, atol=1e-5, rtol=1e-4)
 
 
-def test_sapefl_plus_listens_where_the_exact_losses_say_so(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_sapefl_plus_listens_where_the_exact_mean_advantage_says_so(
+    make: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(sapefl_plus, "LARGEST_ADVANTAGE", 50.0)
-    heard = set()
+    algorithm, heard, anchors = ALGORITHMS["sapefl-plus"], set(), []
+    monkeypatch.setattr(sapefl_plus, "peer_anchors", lambda *given: anchors.append(peer_anchors(*given)) or anchors[-1])
     for seed in range(12):
         shift = torch.from_numpy(np.random.default_rng(seed).normal(size=MODEL.parameters).astype(np.float32))
         theta = MODEL.initial(np.random.default_rng(50 + seed)) + seed / 4 * shift
-        plain, silent = both(make, "sapefl-plus", {"influence": 0.0, "similarity": "raw"}, theta_global=theta)
-        assert torch.equal(plain.state["listens"], silent.state["listens"])
-        heard |= set(plain.state["listens"].tolist())
+        chosen, group = algorithm.options(influence=0.0, similarity="raw"), make(algorithm, theta_global=theta)
+        found = algorithm.site_round(private(group, algorithm, chosen), chosen).state["listens"]
+        by_labels = CLASSIFICATION.label_shift
+        assert by_labels is not None
+        mix = by_labels(group.label_counts, group.row_counts.unsqueeze(1)).unsqueeze(1)
+        expected = group.losses(anchors[-1].theta) < group.losses(group.everywhere(theta), mix)
+        assert found.tolist() == expected.float().tolist()
+        heard |= set(found.tolist())
     assert heard == {0.0, 1.0}
 
 

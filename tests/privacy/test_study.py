@@ -97,7 +97,7 @@ def events_of(simulation: Simulation, site: str) -> tuple[Event, ...]:
 PUBLIC = {"site", "round_index", "shares"}  # shares are of a key that was drawn at random
 OPTIONS: dict[str, list[dict[str, Any]]] = {
     "sapefl": [{}, {"influence": 0.0}, {"anchoring": "proximal"}, {"personal_epochs": 2, "personal_start": "personal"}],
-    "sapefl-plus": [{}, {"similarity": "raw"}, {"start": "peers", "averaging": False}, {"influence": 0.0}],
+    "sapefl-plus": [{}, {"similarity": "raw"}, {"start": "peers"}, {"start": "local"}, {"influence": 0.0}],
     "perfedavg": [{}, {"order": "hessian-free"}],
     "fedas": [{"alignment_epochs": 2}],
 }

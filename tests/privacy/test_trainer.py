@@ -1,4 +1,5 @@
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 import pytest
@@ -9,7 +10,7 @@ from secure_sapefl.models.stacked import Linear, Relu, StackedModel
 from secure_sapefl.privacy.events import Budget, Event
 from secure_sapefl.privacy.ledger import Ledger, Paid
 from secure_sapefl.privacy.randomness import KeyedRandomness
-from secure_sapefl.privacy.trainer import PrivateTrainer, SiteNoise, poisson_plan, train_privately
+from secure_sapefl.privacy.trainer import PrivateTrainer, SiteNoise, epochs_privately, poisson_plan
 from secure_sapefl.training.objective import LocalLoss
 from secure_sapefl.training.optimizer import Pace
 from secure_sapefl.training.plan import Shard, plan_batches
@@ -42,6 +43,10 @@ def events(event: Callable[..., Event]) -> list[Event]:
 
 def pay(events: Sequence[Event]) -> list[Paid]:
     return [Ledger("north", Budget(1e6, 1e-5)).charge([one])[0] for one in events]
+
+
+def train_privately(*about: Any) -> Tensor:
+    return next(epochs_privately(*about, 1))
 
 
 def test_every_record_is_drawn_by_itself_with_its_own_chance(event: Callable[..., Event]) -> None:

@@ -223,6 +223,8 @@ def loose_policy() -> str:
         .replace("max_epsilon_per_study = 4.0", "max_epsilon_per_study = 100.0")
         .replace("max_epsilon_lifetime = 8.0", "max_epsilon_lifetime = 100.0")
         .replace("1e-5", "1e-3")
+        .replace("# max_epsilon_shared = 2.0", "max_epsilon_shared = 100.0")
+        .replace("# min_honest_sites = 10", "min_honest_sites = 1")
         .replace("min_cohort = 3", "min_cohort = 2")
         .replace('code = "never"', 'code = "reviewed"')
     )

@@ -44,11 +44,11 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     return {name: folder / f"{name}.csv" for name in HOSPITALS}
 
 
-@pytest.fixture
-def study(deploy: Callable[..., Any], files: dict[str, Path]) -> Any:
+@pytest.fixture(params=["shared", "joint"])
+def study(deploy: Callable[..., Any], files: dict[str, Path], request: pytest.FixtureRequest) -> Any:
     """All rounds without the late hospital end at their deadline, so that is short."""
     data = read_toml(EXAMPLE / "draft.toml")["data"]
-    sizes = {"largest_site": 242, "min_cohort": 3, "batch_size": 32}
+    sizes = {"largest_site": 242, "min_cohort": 3, "batch_size": 32, "keys": request.param}
     return deploy(files, rounds=ROUNDS, local_epochs=2, round_deadline=40.0, data=data, **sizes)
 
 

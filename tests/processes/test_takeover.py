@@ -191,8 +191,8 @@ def knock(study: Any, site: str, address: str, ca: Path) -> dict[str, int]:
 
 
 def begun(small: Small, *more: str, python: str = sys.executable, programs: dict[str, str] | None = None) -> Any:
-    """The documented set-up: an exposed port, TLS, admitted relays, a passphrase. One site has yet to come, so that the
-    study is open for as long as somebody attacks it."""
+    """The documented set-up: an exposed port, TLS, admitted relays, a passphrase. Others than two have yet to come, so
+    that the study is open for as long as somebody attacks it; with joint keys, nobody sends before they are there."""
     study = small(rounds=2, round_deadline=3600.0)
     key = study.folder / "coordinator.key"
     write_key(key, read_key(key, Kind.SITE_IDENTITY), passphrase=Secret(WORDS.encode()), replace=True)
@@ -201,8 +201,16 @@ def begun(small: Small, *more: str, python: str = sys.executable, programs: dict
     study.python, study.more_environment = sys.executable, {}
     for site in ("north", "east"):
         study.start_site(site)
-    study.wait_for(lambda: study.sent("north") == study.sent("east") == [0])
+    if study.file.keys == "joint":
+        study.wait_for(lambda: sum(one["seconds_since_heard"] is not None for one in study.status()["sites"]) == 2)
+    else:
+        study.wait_for(lambda: study.sent("north") == study.sent("east") == [0])
     return study
+
+
+def start_the_others(study: Any) -> None:
+    for site in study.file.sites[2:]:
+        study.start_site(site)
 
 
 def report_of(study: Any, out: Path) -> dict[str, Any]:
@@ -210,8 +218,8 @@ def report_of(study: Any, out: Path) -> dict[str, Any]:
     return json.loads(out.read_text())
 
 
-def test_a_hospital_that_submits_a_run_takes_nothing_over(small: Small, outside: Path) -> None:
-    study = begun(small)
+def test_a_hospital_that_submits_a_run_takes_nothing_over(either: Small, outside: Path) -> None:
+    study = begun(either)
     out, ca = outside / "remote", study.folder / "tls" / "ca.pem"
     done = submitted(study, outside, f"127.0.0.1:{study.port}", ca, out)
     assert done.returncode != 0, f"executed as the coordinator: {report_of(study, out)}"
@@ -222,7 +230,7 @@ def test_a_hospital_that_submits_a_run_takes_nothing_over(small: Small, outside:
     local = submitted(study, outside, study.superlink(), inner, outside / "local")
     assert local.returncode == 0, local.stdout + local.stderr  # Flower takes it; nobody executes it
     assert knock(study, "east", study.superlink(), inner)["acquire-task"] in (401, 403)
-    study.start_site("south")
+    start_the_others(study)
     study.wait_to_finish_well()
     assert not out.exists()
     assert not (outside / "local").exists()
@@ -231,12 +239,12 @@ def test_a_hospital_that_submits_a_run_takes_nothing_over(small: Small, outside:
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can start Flower's programs as another user")
-def test_foreign_code_in_the_serverapps_place_gains_nothing(small: Small, anybody: Anybody, outside: Path) -> None:
+def test_foreign_code_in_the_serverapps_place_gains_nothing(either: Small, anybody: Anybody, outside: Path) -> None:
     """The worst case: somebody on the server's machine has got hold of Flower's own secret and has a foreign app
     executed as our ServerApp is, by the same user and with the same environment."""
     user, near = OtherUser.named("nobody"), outside / "server.run"
     python, programs = anybody(outside)
-    study = begun(small, "--relay-user", "nobody", "--run", str(near), python=python, programs=programs)
+    study = begun(either, "--relay-user", "nobody", "--run", str(near), python=python, programs=programs)
     (outside / "home").mkdir()
     user.give(outside / "home")
     variables = {"SAPEFL_COORDINATOR_SOCKET": str(near / "agent.sock")}
@@ -248,7 +256,7 @@ def test_foreign_code_in_the_serverapps_place_gains_nothing(small: Small, anybod
         report = report_of(study, outside / "inside")
     finally:
         executor.stop()
-    study.start_site("south")
+    start_the_others(study)
     study.wait_to_finish_well()
     print(f"\nforeign code in the ServerApp's place: {report}")
     assert report["user"] == user.uid

@@ -120,7 +120,7 @@ class Everything:
             if upload.update is not None:
                 with np.errstate(all="ignore"):  # in an encrypted update these bytes are no numbers
                     share = np.frombuffer(upload.update[-16:], "<f8")[0] / params.max_abs_value
-                sent[upload.round_index, upload.site].append(float(share * study.max_score))
+                    sent[upload.round_index, upload.site].append(float(share * study.max_score))
         return bool(true) and all(np.isclose(sent[place], score, rtol=1e-4).any() for place, score in true.items())
 
 

@@ -1,7 +1,9 @@
 """Sites × runs: known answers, and nothing said of rows nobody has."""
 
 import math
+from dataclasses import replace
 
+from secure_sapefl.metrics import Scores
 from secure_sapefl.report import site_table as room
 from secure_sapefl.report.comparison import compare
 from secure_sapefl.report.page import render_page
@@ -34,7 +36,7 @@ def test_without_the_data_at_hand_there_is_no_interval_and_no_verdict(make_run, 
     monkeypatch.setattr(room, "rows_tested", lambda run: None)
     table = site_table(compare(runs(make_run)))
     assert table.lines[0].cells == ("50.0 %", "60.0 %", "90.0 %")
-    assert math.isnan(table.lines[0].accuracies[0].low)
+    assert math.isnan(table.lines[0].found[0].low)
     assert table.lines[0].verdict is None
     assert "Was it worth it?" not in render_page(runs(make_run))
 
@@ -44,3 +46,22 @@ def test_runs_on_other_rows_are_left_out(make_run, monkeypatch):
     assert site_table(compare([make_run("a"), make_run("b", seed=1)])) is None
     table = site_table(compare([make_run("a"), make_run("b", seed=1), make_run("c")]))
     assert [run.label for run in table.runs] == ["a", "c"]
+
+
+def of_numbers(run):
+    """The same run, as one that predicts numbers."""
+    as_error = lambda scores: Scores({"mae": scores.main})  # noqa: E731
+    rounds = [replace(r, personal=as_error(r.personal), everywhere=as_error(r.everywhere)) for r in run.rounds]
+    facts = {"mae": {"title": "MAE", "higher_is_better": False, "percent": False}}
+    return replace(run, rounds=tuple(rounds), summary={**run.summary, "main_metric": "mae", "metrics": facts})
+
+
+def test_runs_that_predict_numbers_have_a_table_too(make_run, monkeypatch):
+    monkeypatch.setattr(room, "rows_tested", lambda run: (100, 100, 100))
+    numbers = [of_numbers(run) for run in runs(make_run)]
+    table = site_table(compare(numbers))
+    assert table.lines[0].cells == ("0.500", "0.600", "0.900")
+    assert table.lines[0].verdict is None
+    assert "MAE, lower is better; secure-sapefl compare adds" in render_page(numbers)
+    mixed = site_table(compare([numbers[0], *runs(make_run)[1:], numbers[2]]))
+    assert len(mixed.runs) == 2

@@ -22,9 +22,8 @@ def carried(tmp_path):
     folder.mkdir()
     with zipfile.ZipFile(folder / f"{name}-py3-none-any.whl", "w") as wheel:
         wheel.writestr("tiny.py", "def main():\n    print('secure-sapefl 9.9')\n")
-        about = (
-            "Metadata-Version: 2.1\nName: secure-sapefl\nVersion: 9.9\nProvides-Extra: deploy\nProvides-Extra: tables\n"
-        )
+        extras = "".join(f"Provides-Extra: {extra}\n" for extra in wheelhouse.EXTRAS.split(","))
+        about = f"Metadata-Version: 2.1\nName: secure-sapefl\nVersion: 9.9\n{extras}"
         wheel.writestr(f"{name}.dist-info/METADATA", about)
         wheel.writestr(f"{name}.dist-info/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
         wheel.writestr(f"{name}.dist-info/entry_points.txt", "[console_scripts]\nsecure-sapefl = tiny:main\n")
@@ -81,4 +80,9 @@ def test_a_folder_with_old_wheels_is_left_alone(carried):
 def test_only_tested_versions_are_collected(tmp_path):
     command = wheelhouse.wheel_command(tmp_path, ROOT)
     assert command[command.index("--constraint") + 1] == str(ROOT / "constraints.txt")
-    assert command[-1].endswith("[deploy,tables]")
+    assert command[-1].endswith("[deploy,images,tables]")
+
+
+def test_the_target_and_the_container_get_what_was_collected():
+    for file in ("scripts/offline/install.sh", "examples/deployment/containers/Containerfile"):
+        assert f"[{wheelhouse.EXTRAS}]" in (ROOT / file).read_text()

@@ -97,6 +97,36 @@ def test_consent_is_withdrawn_on_record(home: SiteHome, approved: StudyFile, ide
     assert kinds(home) == ["approved", "withdrawn"]
 
 
+def test_with_consent_goes_what_was_kept_for_another_attempt(
+    home: SiteHome, approved: StudyFile, identities: list[SiteIdentity]
+) -> None:
+    """The site's own update in an open round of joint keys, also of the counts before training."""
+    folder = home.study_folder(approved.digest)
+    (folder / "before").mkdir()
+    kept = [folder / "answer.npz", folder / "before" / "answer.npz", folder / ".answer.npz.0123"]
+    for path in kept:
+        path.write_bytes(b"numbers")
+    withdraw(home, approved, identities[0])
+    assert not any(path.exists() for path in kept)
+    assert home.study_path(approved.digest).exists()
+
+
+def test_approved_again_a_joint_study_keeps_the_nonce_that_the_site_may_have_committed_to(
+    home: SiteHome, study: StudyFile, write_study: WriteStudy, identities: list[SiteIdentity]
+) -> None:
+    path = write_study(joint(study))
+    first = approve(home, path, identities[0]).nonce
+    assert len(bytes.fromhex(first)) == 32
+    assert approve(home, path, identities[0]).nonce == first
+    consent = home.consent_path(joint(study).digest)
+    consent.write_bytes(consent.read_bytes().replace(first[:4].encode(), b"beef"))
+    assert approve(home, path, identities[0]).nonce not in (first, "beef" + first[4:]), "a forged one is not kept"
+
+
+def joint(study: StudyFile) -> StudyFile:
+    return study.model_copy(update={"keys": "joint"})
+
+
 def test_no_consent_without_a_ledger_to_write_it_in(
     home: SiteHome, study: StudyFile, write_study: WriteStudy, identities: list[SiteIdentity]
 ) -> None:

@@ -156,7 +156,7 @@ def test_a_refusal_says_no_number_of_the_update(world: World, monkeypatch: pytes
     monkeypatch.setattr(agent.site, "take_part", reaches)
     said = b"".join(agent.answer(message))
     assert b"parameters" in said
-    assert b"123" not in said
+    assert b"123.456" not in said
 
 
 def test_a_rejection_says_which_check_failed_and_not_by_how_much(world: World, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -147,7 +147,7 @@ def test_the_signature_must_be_one(study: StudyFile, coordinator: SiteIdentity) 
             "one record moves the results of others: such results stay",
         ),
         ({"metrics": "sum", "privacy": None}, "sums over fewer show each the others'; this study has 3"),
-        ({"metrics": "sum", "privacy": None, "keys": "joint"}, "with joint keys, leave out metrics"),
+        ({"metrics": "sum", "privacy": None, "keys": "joint"}, "with joint keys, leave out --metrics"),
         ({"data": {"kind": "audio"}}, "kind = 'audio'"),
         ({"data": 3}, "data"),
         ({"round_deadline": 0}, "round_deadline"),
@@ -180,7 +180,7 @@ def test_a_private_study_declares_how_many_records_its_sites_have(make_study: Ma
     for records, sentence in (
         ({"d": 4}, "'d' is not on the roster"),
         ({"a": 101}, "'a' declares 101 training records, more than largest_site = 100"),
-        ({"a": 0}, "greater than or equal to 1"),
+        ({"a": 0}, "give 1 or more"),
     ):
         with pytest.raises(BadInput, match=sentence):
             make_study(**private, records=records)

@@ -58,6 +58,17 @@ def test_a_misspelt_method_is_answered_with_the_nearest(
 
 
 @pytest.mark.parametrize(
+    ("absent", "sentence"),
+    [("largest_site", "'largest_site' is missing.* --largest-site: "), ("data", "--schema")],
+)
+def test_what_is_missing_is_named_as_it_is_typed(
+    coordinator: SiteIdentity, identities: list[SiteIdentity], absent: str, sentence: str
+) -> None:
+    with pytest.raises(BadInput, match=sentence):
+        make({name: value for name, value in DRAFT.items() if name != absent}, coordinator, identities)
+
+
+@pytest.mark.parametrize(
     ("text", "feature"),
     [
         ("age:0..120", {"name": "age", "low": 0.0, "high": 120.0}),
@@ -94,5 +105,11 @@ def test_joint_keys_are_recommended_from_four_senders_a_round_on(
     assert advice is not None
     assert "--keys joint" in advice
     assert recommended_keys(make(DRAFT, coordinator, identities)) is None, "three"
-    for settled in ({"keys": "joint"}, {"scores": "hidden"}, {"method": "fedacs"}, {"participation": 0.5}):
+    for settled in (
+        {"keys": "joint"},
+        {"scores": "hidden"},
+        {"method": "fedacs"},
+        {"metrics": "sum"},
+        {"participation": 0.5},
+    ):
         assert recommended_keys(make(DRAFT | settled, coordinator, four)) is None

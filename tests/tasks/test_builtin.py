@@ -32,13 +32,13 @@ def test_numbers_that_are_alike_are_similar_and_those_that_are_not_are_not() -> 
 
 
 def test_log_odds_and_log_shares_add_half_a_row() -> None:
-    assert CLASSIFICATION.told is not None
-    assert MULTILABEL.told is not None
-    shares = CLASSIFICATION.told(torch.tensor([[3.0, 0.0]]), torch.tensor([[3.0]]))
+    assert CLASSIFICATION.label_shift is not None
+    assert MULTILABEL.label_shift is not None
+    shares = CLASSIFICATION.label_shift(torch.tensor([[3.0, 0.0]]), torch.tensor([[3.0]]))
     assert shares.exp().tolist() == [pytest.approx([3.5 / 4, 0.5 / 4])]
-    odds = MULTILABEL.told(torch.tensor([[3.0, 0.0]]), torch.tensor([[3.0]]))
+    odds = MULTILABEL.label_shift(torch.tensor([[3.0, 0.0]]), torch.tensor([[3.0]]))
     assert odds.exp().tolist() == [pytest.approx([7.0, 1 / 7])]
-    assert REGRESSION.told is None
+    assert REGRESSION.label_shift is None
 
 
 def test_a_record_of_a_weighted_class_counts_more() -> None:

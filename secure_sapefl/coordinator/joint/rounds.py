@@ -32,6 +32,7 @@ from secure_sapefl.transport.wire import ToServer
 
 _log = logging.getLogger(__name__)
 _MOST_ATTEMPTS: Final = 10  # at one round, begun because members lost their keys
+_PAUSE: Final = 15.0  # seconds before a site is asked the same again
 
 
 class JointRounds(Rounds):
@@ -51,7 +52,8 @@ class JointRounds(Rounds):
         self._consents = consents
         self._files = OpenRoundFiles(state.folder)
         self._work = CommitteeWork(attempt=0)
-        self._asked: dict[SiteId, int] = {}  # the attempt of the duty that is on its way to a member
+        self._asked: dict[SiteId, Duty | Call] = {}  # what is on its way to a site
+        self._rests: dict[SiteId, float] = {}  # until when a site is asked nothing
         server = JointServer(terms, state.models, state.new_models, self._files.stores)
         super().__init__(file, server, state, sites, clock)
 
@@ -76,19 +78,23 @@ class JointRounds(Rounds):
         return self._consents if self._consents is not None and not self._consents.nonces else None
 
     def call_for(self, site: SiteId) -> Call | None:
-        return None if self._consents is None else self._consents.call_for(site)
+        call = None if self._rest(site) or self._consents is None else self._consents.call_for(site)
+        if call is not None:
+            self._asked[site] = call
+        return call
 
     def invites(self, site: SiteId) -> bool:
         return self.open is not None and self._stage == "uploads" and super().invites(site)
 
     def duty_for(self, site: SiteId) -> Duty | None:
-        if self.open is None:
-            return None
-        duty = self.server.legs.duty_for(site)
+        duty = None if self._rest(site) or self.open is None else self.server.legs.duty_for(site)
         if duty is not None:
-            self._asked[site] = duty.attempt
+            self._asked[site] = duty
             self._work.bytes_down += duty.size
         return duty
+
+    def _rest(self, site: SiteId) -> bool:
+        return self._clock() < self._rests.get(site, 0.0)
 
     @property
     def _stage(self) -> str:
@@ -97,15 +103,27 @@ class JointRounds(Rounds):
     # answers
 
     def take_in(self, message: ToServer) -> None:
-        """What comes from an attempt that is over counts for nothing: the site is asked again."""
+        """What comes from an attempt that is over counts for nothing: the site is asked again. Who would have to be
+        asked the very same, because it said nothing or nothing that holds, is left alone for a while."""
         super().take_in(replace(message, upload=None) if self._from_before(message.upload) else message)
+        asked = self._asked.pop(message.site, None)
         if message.said is not None and self._consents is not None:
             self._consents.hear(message.said)
-        asked, current = self._asked.pop(message.site, None), self.open
-        if message.deed is None or current is None or message.round_index != current.index:
-            return
-        if asked == self.server.legs.about.attempt:
+        if message.deed is not None and self._is_open(message.round_index, asked):
             self._hear(message.deed)
+        if self._stands(asked, message.site):
+            self._rests[message.site] = self._clock() + _PAUSE
+
+    def _stands(self, asked: Duty | Call | None, site: SiteId) -> bool:
+        if isinstance(asked, Call):
+            return self._consents is not None and self._consents.call_for(site) == asked
+        return asked is not None and self.open is not None and self.server.legs.duty_for(site) == asked
+
+    def _is_open(self, round_index: int, asked: Duty | Call | None) -> bool:
+        """Whether this was asked in the present attempt at the open round."""
+        if self.open is None or asked is None or isinstance(asked, Call):
+            return False
+        return (round_index, asked.attempt) == (self.open.index, self.server.legs.about.attempt)
 
     def _from_before(self, upload: RoundUpload | None) -> bool:
         if upload is None or upload.update is None or self.open is None:

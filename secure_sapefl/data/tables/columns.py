@@ -80,8 +80,8 @@ def text_of(value: object) -> str:
             return "true" if value else "false"
         case float():
             return f"{value:.17g}"
-        case datetime(hour=0, minute=0, second=0):
-            return value.date().isoformat()
+        case datetime():
+            return value.date().isoformat()  # a date is a day here, whatever the hour
         case date():
             return value.isoformat()
         case _:

@@ -72,10 +72,11 @@ def require_accepted(found: Sequence[Finding], accepted: str) -> None:
     names = {name.strip() for name in accepted.split(",") if name.strip()}
     stopping = [one for one in found if one.dangerous and one.name not in names]
     if stopping:
-        more = f" {len(stopping) - 1} more: `secure-sapefl data check` lists them." if len(stopping) > 1 else ""
+        said = " ".join(one.sentence for one in stopping)
+        waved = ",".join([*sorted(names), *(one.name for one in stopping)])
         raise BadInput(
-            f"{stopping[0].sentence} A model of such a table says nothing about patients. Correct the table, or, if it "
-            f"is meant, wave it through: --accept '{','.join([*sorted(names), stopping[0].name])}'.{more}"
+            f"{said} A model of such a table says nothing about patients. Correct the table, or, if it is meant, wave "
+            f"it through: --accept '{waved}'."
         )
 
 

@@ -98,14 +98,18 @@ def _hint(columns: Columns, feature: Feature, places: Sequence[int]) -> str:
     cells = [columns.cells[feature.name][index] for index in places]
     match feature:
         case Categorical(levels=levels):
-            folded = {level.casefold() for level in levels}
-            same = all(cell.casefold() in folded for cell in cells)
-            return "; they differ from the study's in capital letters only" if same else ""
+            return _capitals(cells, levels)
         case Numeric():
             found = _unit(columns, feature)
             return f"; times {found[0]:g} they would fit, as if in another unit ({found[1]})" if found else ""
         case _:
             return ""
+
+
+def _capitals(cells: Sequence[str], known: Sequence[str]) -> str:
+    folded = {name.casefold() for name in known}
+    same = all(cell.casefold() in folded for cell in cells)
+    return "; they differ from the study's in capital letters only" if same else ""
 
 
 def _unit(columns: Columns, feature: Numeric) -> tuple[float, str] | None:
@@ -135,7 +139,8 @@ def _classes(columns: Columns, schema: TableSchema) -> Iterator[Mismatch]:
     bad = [index for index, cell in enumerate(cells) if cell not in schema.classes]
     if bad:
         says = f"{_counted(len(bad))}, first in {columns.place(bad[0])}: no class of the study"
-        yield Mismatch(column=schema.label, says=f"{says}; classes are {', '.join(schema.classes)}")
+        hint = _capitals([cells[index] for index in bad], schema.classes)
+        yield Mismatch(column=schema.label, says=f"{says}; classes are {', '.join(schema.classes)}{hint}")
     for name in schema.classes:
         if cells and name not in cells:
             yield Mismatch(column=schema.label, says=f"no record of class {name!r}", blocks=False)

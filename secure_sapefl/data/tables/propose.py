@@ -10,12 +10,15 @@ from datetime import date, datetime
 from typing import Any, Final
 
 from secure_sapefl.data.tables.columns import Columns, is_missing
-from secure_sapefl.data.tables.schema import Boolean, Categorical, Date, Feature, Numeric, TableSchema, Target
+from secure_sapefl.data.tables.schema import Boolean, Categorical, Date, Feature, Numeric, TableSchema, Target, is_name
 from secure_sapefl.data.tables.values import SPELLINGS
 from secure_sapefl.errors import BadInput
 from secure_sapefl.labels import LabelKind
 
-DATE_FORMATS: Final = ("%Y-%m-%d", "%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%Y%m%d", "%Y-%m-%d %H:%M:%S")
+DATE_FORMATS: Final = (
+    *("%Y-%m-%d", "%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%Y%m%d"),
+    *("%Y-%m-%d %H:%M:%S", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%dT%H:%M:%S%z", "%Y-%m-%d %H:%M", "%d.%m.%Y %H:%M"),
+)
 MOST_LEVELS: Final = 50
 _SITE_NAMES: Final = frozenset({"site", "hospital", "clinic", "centre", "center", "klinik", "krankenhaus", "group"})
 _PERSON_NAMES: Final = frozenset({"person", "patient", "subject", "patient_id", "subject_id", "person_id"})
@@ -29,7 +32,8 @@ def propose(
     person: str | None = None,
     labels: LabelKind | None = None,
 ) -> TableSchema:
-    """Numbers are numbers, whatever they mean; texts are yes and no, dates, levels or, with too many, identifiers."""
+    """Numbers are numbers, whatever they mean; texts are yes and no, dates, levels or, with too many, identifiers; with
+    lines or whole sentences in them, ignored."""
     special = [*label_columns(columns, label), *(name for name in (site, person) if name is not None)]
     for name in special:
         columns.named(name)
@@ -83,9 +87,11 @@ def label_settings(columns: Columns, label: str, labels: LabelKind | None) -> di
     if kind == "class":
         return {"label": label, "classes": classes_of(columns, label)}
     for name in names:
-        columns.named(name)
+        _require_present(columns, name)
     if kind == "yes-no":
         return {"label": label, "labels": names}
+    for name in names:
+        _require_numbers(columns, name)
     return {"label": label, "target": Target(), "labels": names if len(names) > 1 else None}
 
 
@@ -103,17 +109,27 @@ def guessed_person(columns: Columns, taken: Sequence[str | None]) -> str | None:
 
 
 def classes_of(columns: Columns, label: str) -> list[str]:
+    classes = _in_order(set(_require_present(columns, label)))
+    if len(classes) < 2:
+        raise BadInput(f"{columns.source}: column {label!r} has a single class; a classifier needs at least two.")
+    return classes
+
+
+def _require_present(columns: Columns, label: str) -> Sequence[str]:
     cells = columns.named(label)
     absent = [index for index, cell in enumerate(cells) if is_missing(cell)]
     if absent:
         raise BadInput(
             f"{columns.source}: column {label!r} has {len(absent):,} missing values, the first in "
-            f"{columns.place(absent[0])}. A record without a class cannot be learned from: remove those rows."
+            f"{columns.place(absent[0])}. A record without a label cannot be learned from: remove those rows."
         )
-    classes = _in_order(set(cells))
-    if len(classes) < 2:
-        raise BadInput(f"{columns.source}: column {label!r} has a single class; a classifier needs at least two.")
-    return classes
+    return cells
+
+
+def _require_numbers(columns: Columns, label: str) -> None:
+    for index, cell in enumerate(columns.cells[label]):
+        if not _is_number(cell):
+            raise columns.bad(label, index, "not a number, which --task regression predicts; name another --label")
 
 
 def _in_order(classes: set[str]) -> list[str]:
@@ -137,6 +153,8 @@ def _proposed(name: str, cells: Sequence[str]) -> Feature | str:
     levels = sorted(set(present))
     if len(levels) > MOST_LEVELS or (len(levels) > 2 and 2 * len(levels) > len(present)):
         return "identifier"
+    if not all(map(is_name, levels)):
+        return "prose"
     return _levels(common, levels)
 
 
@@ -170,7 +188,12 @@ def outwards(low: float, high: float) -> tuple[float, float]:
     if width <= 0:
         return low - 1.0, high + 1.0
     step = 10.0 ** (math.floor(math.log10(width)) - 1)
-    return round(math.floor(low / step) * step, 12), round(math.ceil(high / step) * step, 12)
+    return _rounded(math.floor(low / step) * step), _rounded(math.ceil(high / step) * step)
+
+
+def _rounded(value: float) -> float:
+    """Without the digits that no step of ten has exactly: 1.1e30, not 1.0999999999999999e30."""
+    return float(f"{value:.12g}")
 
 
 def _ends(values: Iterator[float]) -> tuple[float, float]:

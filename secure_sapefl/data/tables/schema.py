@@ -20,9 +20,13 @@ from secure_sapefl.labels import CLASSES, Labels, Scale
 _LONGEST_NAME = 100
 
 
-def _plain(name: str) -> str:
+def is_name(text: str) -> bool:
     """Names are shown on terminals and pages, and looked for in header lines."""
-    if not name.isprintable() or name != name.strip() or not 1 <= len(name) <= _LONGEST_NAME:
+    return text.isprintable() and text == text.strip() and 1 <= len(text) <= _LONGEST_NAME
+
+
+def _plain(name: str) -> str:
+    if not is_name(name):
         raise ValueError(f"a name has 1 to {_LONGEST_NAME} printable characters and no spaces around them")
     return name
 

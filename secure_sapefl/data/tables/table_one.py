@@ -1,7 +1,7 @@
 """Table 1 of a multi-centre study, from totals: n, missing, mean, deviation, quartiles and levels, by outcome.
 
-Small cells are left out, and with a single one in a row of counts the next smallest too, since it would follow from the
-others. Quartiles are read off histograms, with records spread evenly in a bin.
+Small cells are left out, and others from which they would follow (`small_cells.py`). Quartiles are read off histograms,
+with records spread evenly in a bin.
 """
 
 import csv
@@ -14,6 +14,7 @@ from typing import Any, Final
 import numpy as np
 
 from secure_sapefl.data.tables.schema import Date, Measured, TableSchema
+from secure_sapefl.data.tables.small_cells import hidden_cells
 from secure_sapefl.data.tables.tally import Counts, Tally, by_class, range_of, together
 from secure_sapefl.plain_text import printable
 
@@ -64,7 +65,7 @@ class TableOne:
         return text.getvalue()
 
     def shown(self) -> list[tuple[str, ...]]:
-        return [(one.column, one.says, *(_shown(value, self.smallest) for value in one.values)) for one in self.lines]
+        return [(one.column, one.says, *map(_shown, one.values)) for one in self.lines]
 
 
 def table_one(totals: Counts, schema: TableSchema, smallest: int = SMALLEST, *, noised: bool = False) -> TableOne:
@@ -74,23 +75,35 @@ def table_one(totals: Counts, schema: TableSchema, smallest: int = SMALLEST, *, 
     groups = [[together(tuple(one)), *one] for one in columns]
     fewest = min(groups, key=lambda tallies: len(tallies[0].cells))  # all say the same; noised, it has the least noise
     records = tuple(max(0, one.present + one.missing) for one in fewest)
-    lines = [Line(column="records", says="n", values=(records[0], *_suppressed(records[1:], smallest)))]
+    known = (records[0], *_suppressed(records[1:], smallest))
+    lines = [Line(column="records", says="n", values=known)]
     for feature, tallies in zip(schema.features, groups, strict=True):
-        lines += list(_lines(feature, tallies, smallest, noised))
+        lines += list(_lines(feature, tallies, known, smallest, noised))
     return TableOne(groups=("all", *schema.classes), lines=tuple(lines), smallest=smallest)
 
 
-def _lines(feature: Any, tallies: Sequence[Tally], smallest: int, noised: bool) -> Iterator[Line]:
-    if isinstance(feature, Measured):
-        missing = [_suppressed((max(0, one.missing), max(0, one.present)), smallest)[0] for one in tallies]
-        yield Line(column=feature.name, says="missing", values=tuple(missing))
-        found = [_numbers(feature, one, noised) if one.present >= smallest else (None,) * 5 for one in tallies]
-        for place, says in enumerate(("mean", "sd", "q1", "median", "q3")):
-            yield Line(column=feature.name, says=says, values=tuple(one[place] for one in found))
+def _lines(
+    feature: Any, tallies: Sequence[Tally], records: Sequence[Value], smallest: int, noised: bool
+) -> Iterator[Line]:
+    measured = isinstance(feature, Measured)
+    levels = [[one.present] if measured else one.cells for one in tallies]
+    counts = np.maximum([[one.missing, *cells] for one, cells in zip(tallies, levels, strict=True)], 0).T
+    hidden = hidden_cells(counts, [one is None for one in records], smallest, unseen=(1,) if measured else ())
+    for says, row, left_out in zip(("missing", *(() if measured else feature.levels)), counts, hidden, strict=False):
+        yield Line(column=feature.name, says=says, values=tuple(_kept(row.tolist(), left_out)))
+    if not measured:
         return
-    counts = [_suppressed([max(0, one.missing), *np.maximum(one.cells, 0).tolist()], smallest) for one in tallies]
-    for place, says in enumerate(("missing", *feature.levels)):
-        yield Line(column=feature.name, says=says, values=tuple(one[place] for one in counts))
+    enough = (counts[1, 0], *_suppressed(counts[1, 1:].tolist(), smallest))
+    found = [
+        _numbers(feature, one, noised) if count is not None and count >= smallest else (None,) * 5
+        for one, count in zip(tallies, enough, strict=True)
+    ]
+    for place, says in enumerate(("mean", "sd", "q1", "median", "q3")):
+        yield Line(column=feature.name, says=says, values=tuple(one[place] for one in found))
+
+
+def _kept(counts: Sequence[int], left_out: Sequence[bool]) -> Iterator[Value]:
+    yield from (None if out else count for count, out in zip(counts, left_out, strict=True))
 
 
 def _numbers(feature: Measured, tally: Tally, noised: bool) -> tuple[Value, ...]:
@@ -121,7 +134,7 @@ def _value(value: object) -> Value:
     return printable(str(value))
 
 
-def _shown(value: Value, smallest: int) -> str:
+def _shown(value: Value) -> str:
     if value is None:
-        return f"(< {smallest})"
+        return "–"
     return value if isinstance(value, str) else f"{value:,.5g}" if isinstance(value, float) else f"{value:,}"

@@ -30,6 +30,7 @@ SPELLINGS: Final[Mapping[str, float]] = {
     **dict.fromkeys(("no", "n", "false", "f", "0", "nein", "non"), 0.0),
     **dict.fromkeys(("yes", "y", "true", "t", "1", "ja", "oui", "si", "sí"), 1.0),
 }
+_NEXT: Final = "Correct the record or the schema; `secure-sapefl site check-data` lists all that does not fit"
 
 
 def table_of(columns: Columns, schema: TableSchema) -> Table:
@@ -114,7 +115,7 @@ def codes_of_classes(columns: Columns, label: str, classes: tuple[str, ...]) -> 
     for index, cell in enumerate(cells):
         if cell not in place:
             what = "the class is missing" if is_missing(cell) else "not a class of the study"
-            raise columns.bad(label, index, f"{what}; classes are {', '.join(classes)}")
+            raise columns.bad(label, index, f"{what}; classes are {', '.join(classes)}. {_NEXT}")
     return np.array([place[cell] for cell in cells], dtype=np.int64)
 
 
@@ -171,7 +172,7 @@ def _feature(columns: Columns, feature: Feature) -> Floats:
         try:
             values[index] = value_of(feature, cell)
         except ValueError as error:
-            raise columns.bad(feature.name, index, str(error)) from None
+            raise columns.bad(feature.name, index, f"{error}. {_NEXT}") from None
     return values
 
 

@@ -1,12 +1,15 @@
 """What the similarities of a round looked like, for the log and the heat map. Simulation only: sites keep these."""
 
 from collections.abc import Sequence
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from secure_sapefl.engine.events import RoundBegun, RunEvent, SitesTrained
 from secure_sapefl.protocol.messages import SiteId
+
+MOST_SITES: Final = 1000  # whose matrix is kept: it grows with their square, and nobody reads a larger one
 
 
 class SimilarityLog:
@@ -17,7 +20,8 @@ class SimilarityLog:
         self._clear()
 
     def _clear(self) -> None:
-        self.matrix: NDArray[np.float64] = np.full((len(self._place), len(self._place)), np.nan)
+        sites = len(self._place) if len(self._place) <= MOST_SITES else 0
+        self.matrix: NDArray[np.float64] = np.full((sites, sites), np.nan)
         self._scores: list[float] = []
         self._passed: list[float] = []
         self._received: list[float] = []
@@ -33,8 +37,9 @@ class SimilarityLog:
             self._scores += trained.contribution.score.tolist()
         statistics = trained.contribution.statistics
         if "similarity" in statistics:
-            rows, columns = ([self._place[name] for name in names] for names in (trained.sites, trained.peers))
-            self.matrix[np.ix_(rows, columns)] = statistics["similarity"].cpu().numpy()
+            if self.matrix.size:
+                rows, columns = ([self._place[name] for name in names] for names in (trained.sites, trained.peers))
+                self.matrix[np.ix_(rows, columns)] = statistics["similarity"].cpu().numpy()
             self._passed += statistics["peers_passed"].tolist()
             self._received += statistics["peers_received"].tolist()
 
@@ -53,7 +58,11 @@ class SimilarityLog:
         return out
 
     def to_json(self) -> list[list[float | None]]:
-        """The matrix, null where two sites were not compared; empty where the method compares nobody."""
-        if np.isnan(self.matrix).all():
+        """The matrix, null where two sites were not compared; empty where the method compares nobody, or too many."""
+        missing = np.isnan(self.matrix)
+        if missing.all():
             return []
-        return [[None if np.isnan(value) else round(float(value), 4) for value in row] for row in self.matrix]
+        rounded: NDArray[Any] = self.matrix.round(4).astype(object)
+        rounded[missing] = None
+        rows: list[list[float | None]] = rounded.tolist()
+        return rows

@@ -1,4 +1,4 @@
-"""What privacy costs: a column a method, accuracy above and AUC below, against ε.
+"""What privacy costs: a column a method, a row a metric (accuracy above, AUC below), against ε.
 
 Each panel holds what one asks about a method: its curve under either kind of noise, the method without privacy above
 it, and Local-only, which needs none, as the line to beat.
@@ -13,8 +13,8 @@ from matplotlib.figure import Figure
 from secure_sapefl.experiments.budget.curves import Curves
 from secure_sapefl.experiments.budget.request import OFF, name_of, releases_nothing
 from secure_sapefl.experiments.setting import Contender
-from secure_sapefl.experiments.statistics import Floats
 from secure_sapefl.experiments.tables import is_share, with_unit
+from secure_sapefl.metrics import Floats
 from secure_sapefl.report.charts.drawing import DASHES, INK, MARKERS, SERIES, Chart
 
 _OWN_NOISE, _SHARED_NOISE = "each site's own noise", "shared noise"
@@ -25,7 +25,8 @@ def chart(curves: Curves) -> Chart:
     request, columns = curves.request, columns_of(curves.request.contenders)
 
     def draw(figure: Figure) -> None:
-        for which, row in enumerate(figure.subplots(2, len(columns), squeeze=False, sharex=True, sharey="row")):
+        rows = figure.subplots(len(curves.shown), len(columns), squeeze=False, sharex=True, sharey="row")
+        for which, row in enumerate(rows):
             for axes, (title, contenders) in zip(row, columns.items(), strict=True):
                 _panel(axes, curves, contenders, which)
                 axes.set_title("" if which else title)
@@ -35,7 +36,7 @@ def chart(curves: Curves) -> Chart:
         named = dict(pair[::-1] for axes in figure.axes for pair in zip(*axes.get_legend_handles_labels(), strict=True))
         figure.legend(named.values(), named.keys(), loc="outside lower center", ncols=len(named))
 
-    main, second, _ = curves.shown
+    main = curves.shown[0]
     ends = (
         f"{c.label} {main.tick(curves.estimates(c, request.epsilons[0])[0].mean)} to "
         f"{main.tick(curves.estimates(c, request.epsilons[-1])[0].mean)}"
@@ -45,11 +46,11 @@ def chart(curves: Curves) -> Chart:
         name="budget",
         title=f"What privacy costs, {request.task.label}",
         caption=f"Mean over sites and seeds; shaded: deviation over seeds. δ = {request.delta:g}.",
-        alt=f"{main.heading} and {second.title} from ε {name_of(request.epsilons[0])} to "
+        alt=f"{curves.headed} from ε {name_of(request.epsilons[0])} to "
         f"{name_of(request.epsilons[-1])}: {main.title} of {', '.join(ends)}.",
         draw=draw,
         width=max(5.2, 2.7 * len(columns)),
-        height=5.0,
+        height=0.6 + 2.2 * len(curves.shown),
     )
 
 

@@ -1,7 +1,7 @@
 """What privacy costs: methods × ε × seeds on one dataset, accuracy and AUC against ε, and where the budget goes."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,18 +22,25 @@ class Curves:
     request: Request
     results: Mapping[tuple[str, float], tuple[CellResult, ...]]  # by contender and ε, one a seed
 
-    def estimates(self, contender: Contender, epsilon: float) -> tuple[Estimate, Estimate, Estimate]:
-        """Accuracy, AUC (or the task's own two), and accuracy of the weakest tenth of the sites."""
-        cells = self.results[contender.label, epsilon]
-        numbers = ([cell.main for cell in cells], [cell.second for cell in cells], [_weakest(cell) for cell in cells])
-        main, second, weakest = (Estimate.over_seeds(one) for one in numbers)
-        return main, second, weakest
-
     @property
     def shown(self) -> tuple[Shown, ...]:
-        """What the three are."""
-        main, *others = next(iter(self.results.values()))[0].shown
-        return (main, *(others or (main,)), main)
+        """Accuracy and AUC, or what the task has in their place: one metric or two."""
+        return next(iter(self.results.values()))[0].shown
+
+    @property
+    def headed(self) -> str:
+        first, *others = self.shown
+        return " and ".join((first.heading, *(one.title for one in others)))
+
+    def estimates(self, contender: Contender, epsilon: float) -> tuple[Estimate, ...]:
+        """Of each that is shown."""
+        cells = self.results[contender.label, epsilon]
+        numbers = ([cell.main for cell in cells], [cell.second for cell in cells])[: len(self.shown)]
+        return tuple(Estimate.over_seeds(one) for one in numbers)
+
+    def weakest(self, contender: Contender, epsilon: float) -> Estimate:
+        """The main metric of the weakest tenth of the sites."""
+        return Estimate.over_seeds([_weakest(cell) for cell in self.results[contender.label, epsilon]])
 
 
 def budget_curves(request: Request, runner: Runner) -> Curves:
@@ -54,7 +61,7 @@ def _weakest(cell: CellResult) -> tuple[float, ...]:
 
 
 def document(curves: Curves) -> Document:
-    request, (main, second, _) = curves.request, curves.shown
+    request, main = curves.request, curves.shown[0]
     by_pair = {(request.task.label, f"{name} {epsilon}"): row for (name, epsilon), row in curves.results.items()}
     finite, seed = request.finite, request.setting.base.seed
     federation = federation_for(request.cell(request.contenders[0], OFF, seed))
@@ -70,7 +77,7 @@ def document(curves: Curves) -> Document:
     rates = [tuning_sheet(request, main, units)] if request.choices else []
     return Document(
         name="budget",
-        title=f"{main.heading} and {second.title} against the privacy budget, {request.task.label}",
+        title=f"{curves.headed} against the privacy budget, {request.task.label}",
         setting=(
             *described(request.setting),
             *sources([request.task], by_pair),
@@ -78,21 +85,20 @@ def document(curves: Curves) -> Document:
             "same run without differential privacy",
         ),
         sheets=(
-            _sheet(curves, _titled(main), 0),
-            _sheet(curves, _titled(second), 1),
-            _sheet(curves, _titled(main, " of the weakest tenth of the sites"), 2),
+            *(_sheet(curves, one, lambda *at, i=i: curves.estimates(*at)[i]) for i, one in enumerate(curves.shown)),
+            _sheet(curves, main, curves.weakest, " of the weakest tenth of the sites"),
             *rates,
             *division,
             *plans,
         ),
         notes=(
-            f"{main.heading} and {second.title} are exact: the simulation's, not released by its sites.",
+            f"{curves.headed}: exact, the simulation's, not released by its sites.",
             "What never leaves a site (Ditto's personal model, Local-only) is trained without noise and costs nothing.",
             *_choosing(request),
             *_too_small(sizes, request.setting.base.batch_size),
         ),
         records=tuple(_record(curves, c, epsilon) for c in request.contenders for epsilon in request.epsilons),
-        extra={"metrics": directions((main, second)), "delta": request.delta, "rows_per_client": list(sizes)},
+        extra={"metrics": directions(curves.shown), "delta": request.delta, "rows_per_client": list(sizes)},
     )
 
 
@@ -109,34 +115,25 @@ def _too_small(sizes: Sequence[int], batch_size: int) -> tuple[str, ...]:
     return (f"{small} of {len(sizes)} sites have fewer rows than a batch of {batch_size} and sit out of private runs.",)
 
 
-def _titled(shown: Shown, whose: str = "") -> str:
-    return f"{shown.heading}{whose}{', %' if is_share(shown) else shown.direction}"
-
-
-def _sheet(curves: Curves, title: str, which: int) -> Sheet:
-    request, shown = curves.request, curves.shown[which]
+def _sheet(curves: Curves, shown: Shown, found: Callable[[Contender, float], Estimate], whose: str = "") -> Sheet:
+    request = curves.request
     return Sheet(
-        title=title,
+        title=f"{shown.heading}{whose}{', %' if is_share(shown) else shown.direction}",
         header=("ε", *(contender.label for contender in request.contenders)),
         rows=tuple(
-            (
-                name_of(epsilon),
-                *(amount(curves.estimates(c, epsilon)[which], shown) for c in request.contenders),
-            )
+            (name_of(epsilon), *(amount(found(contender, epsilon), shown) for contender in request.contenders))
             for epsilon in request.epsilons
         ),
     )
 
 
 def _record(curves: Curves, contender: Contender, epsilon: float) -> dict[str, Any]:
-    (main, second, weakest), shown = curves.estimates(contender, epsilon), curves.shown
+    found = dict(zip(curves.shown, curves.estimates(contender, epsilon), strict=True))
+    numbers = {f"{one.name}_{part}": number(getattr(found[one], part)) for one in found for part in ("mean", "std")}
     return {
         "dataset": curves.request.task.label,
         "method": contender.label,
         "epsilon": None if epsilon == OFF else epsilon,
-        f"{shown[0].name}_mean": number(main.mean),
-        f"{shown[0].name}_std": number(main.std),
-        f"{shown[1].name}_mean": number(second.mean),
-        f"{shown[1].name}_std": number(second.std),
-        "weakest_tenth_mean": number(weakest.mean),
+        **numbers,
+        "weakest_tenth_mean": number(curves.weakest(contender, epsilon).mean),
     }

@@ -70,6 +70,11 @@ class JointServer(Server):
         self.legs.take(upload)
         super()._fold(upload)  # of this class
 
+    def refuse(self, site: SiteId, reason: str) -> None:
+        """Said once, however often a leg hears it: the outcome goes to everybody."""
+        if Refusal(site, reason) not in self._refusals:
+            super().refuse(site, reason)
+
     def press_on(self, least: int = 1) -> RoundOutcome | None:
         """Close the present stage with what has come, and begin the next; the round's outcome where there is none."""
         legs = self.legs

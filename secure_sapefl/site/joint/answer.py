@@ -14,8 +14,10 @@ import numpy as np
 from secure_sapefl.data.arrays import read_npz
 from secure_sapefl.errors import BadInput, HomeRejected
 from secure_sapefl.protocol.answer import Answer
-from secure_sapefl.storage.files import write_private
+from secure_sapefl.storage.files import remove_unfinished, write_private
 
+ANSWER: Final = "answer.npz"
+"""In the folder of a study's rounds."""
 _VECTORS: Final = ("update", "theta_personal")
 
 
@@ -45,4 +47,6 @@ class AnswerFile:
             raise HomeRejected(f"{self.path} is damaged ({error}). Remove it; the site sits this round out.") from None
 
     def forget(self) -> None:
+        """With what a killed process left of it; the site's ledger keeps any other process out."""
         self.path.unlink(missing_ok=True)
+        remove_unfinished(self.path)

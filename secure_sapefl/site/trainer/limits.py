@@ -29,6 +29,11 @@ def not_looked_into() -> None:
     _checked(_LIBC.prctl(_DUMPABLE, 0, 0, 0, 0))
 
 
+def no_core() -> None:
+    """What is in memory alone, such as keys of a round, is not written to a file when the process fails."""
+    _limit(resource.RLIMIT_CORE, 0)
+
+
 def no_new_privileges() -> None:
     _checked(_LIBC.prctl(_NO_NEW_PRIVILEGES, 1, 0, 0, 0))
 

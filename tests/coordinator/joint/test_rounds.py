@@ -6,6 +6,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from sapefl_crypto.joint.tags import TagRoot
+from secure_sapefl.protocol.joint.consents import Settled
+from secure_sapefl.protocol.joint.messages import Endorsement
 from secure_sapefl.study.settings import PrivacyTerms
 
 World = Callable[..., Any]
@@ -266,3 +269,45 @@ def relay_method() -> str:
     from secure_sapefl.algorithms.registry import ALGORITHMS
 
     return next(name for name, one in ALGORITHMS.items() if one.homomorphic is Homomorphic.RELAY)
+
+
+@pytest.mark.parametrize("author", [pytest.param("north", marks=pytest.mark.slow), "west"])
+def test_the_search_for_who_spoils_sums_leaves_enough_to_open_one(world: World, author: str) -> None:
+    """Of four, three open a sum: one at a time is left out, though the study would let two be a round."""
+    deployed = world(method="fedavg", rounds=6, keys="joint", min_cohort=2)
+    deployed.start_server()
+    for name in deployed.file.sites:
+        honest, deployed.root = deployed.root, TagRoot.generate() if name == author else deployed.root
+        deployed.start_agent(name, min_cohort=2, min_effective_cohort=1.0, max_share=1.0, max_rejected_sums=9)
+        deployed.root = honest
+    deployed.run()
+    others = [name for name in deployed.file.sites if name != author]
+    assert outcome(deployed, 5).left_out == (author,)
+    assert all(outcome(deployed, index).aggregate is not None for index in range(6))
+    assert {name for name, _ in outcome(deployed, 5).weights} == set(others)
+    for name in others:
+        np.testing.assert_array_equal(theta(deployed, name), theta(deployed, others[0]))
+    assert not np.array_equal(theta(deployed, others[0]), begun(deployed))
+
+
+def test_a_member_whose_answers_do_not_hold_is_asked_now_and_then_and_named_once(world: World) -> None:
+    """Asked again at once, it would keep the server busy until the deadline and fill an outcome that goes to all."""
+    deployed = started(world)
+    deployed.run(until=until("claim"))
+    deployed.agents["west"].site.keys.perform = lambda _: Endorsement(site="west", signature=b"none")
+    posted = [deployed.post("west", 3) for _ in range(5)]
+    assert posted == [True, False, False, False, False]
+    deployed.clock.now += 20
+    assert [deployed.post("west", 3) for _ in range(2)] == [True, False]
+    deployed.run(until=lambda server: server.round_index == 1)
+    assert outcome(deployed).aggregate is not None
+    assert [refusal.site for refusal in outcome(deployed).refusals] == ["west"]
+
+
+def test_a_site_that_shows_no_nonce_is_asked_now_and_then(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sapefl_crypto.joint.drawing.ALL_SIT_UP_TO", 3)
+    deployed = started(world)
+    deployed.agents["west"].site.keys.answer = lambda _: Settled(site="west")
+    assert [deployed.post("west", 3) for _ in range(4)] == [True, True, False, False], "who is there, then one call"
+    deployed.clock.now += 20
+    assert deployed.post("west", 3)

@@ -20,7 +20,7 @@ from secure_sapefl.errors import BadInput
         (float("nan"), ""),
         (np.datetime64("NaT"), ""),
         (datetime(2020, 1, 2), "2020-01-02"),
-        (datetime(2020, 1, 2, 3, 4), "2020-01-02T03:04:00"),
+        (datetime(2020, 1, 2, 3, 4), "2020-01-02"),
         (date(2020, 1, 2), "2020-01-02"),
         (" Köln ", "Köln"),
     ],

@@ -114,6 +114,9 @@ def test_a_run_stops_until_the_finding_is_named() -> None:
         require_accepted(found, "")
     with pytest.raises(BadInput, match="label:code"):
         require_accepted(found, "label:other")
+    both = [*found, replace(found[0], kind="outlier")]
+    with pytest.raises(BadInput, match="--accept 'label:other,label:code,outlier:code'"):
+        require_accepted(both, "label:other")
     require_accepted(found, "label:other, label:code")
     require_accepted([replace(found[0], dangerous=False)], "")
 

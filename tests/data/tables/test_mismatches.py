@@ -41,6 +41,8 @@ def test_a_file_that_fits() -> None:
         ({"chol": ["5.2", "6.1"]}, "Column 'chol': 2 values of 2, first in line 2: outside the study's range 100 to "
          "600; times 38.67 they would fit, as if in another unit (cholesterol in mmol/l for mg/dl)."),
         ({"y": ["no", "ja"]}, "Column 'y': 1 value, first in line 3: no class of the study; classes are no, yes."),
+        ({"y": ["NO", "yes"]}, "Column 'y': 1 value, first in line 2: no class of the study; classes are no, yes; they "
+         "differ from the study's in capital letters only."),
         ({"extra": ["1", "2"]}, "Column 'extra': not in the study's schema; remove it, or ask for it to be listed as "
          "ignored."),
         ({"chol": None, "Chol": ["1", "2"]}, "Column 'chol': the study needs it and the file has none; is it 'Chol' in "

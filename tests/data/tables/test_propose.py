@@ -7,7 +7,9 @@ import pytest
 from secure_sapefl.data.tables.columns import Columns
 from secure_sapefl.data.tables.propose import guessed_person, guessed_site, outwards, propose, with_ranges
 from secure_sapefl.data.tables.schema import Boolean, Categorical, Date, Numeric
+from secure_sapefl.data.tables.values import value_of
 from secure_sapefl.errors import BadInput
+from secure_sapefl.labels import LabelKind
 
 
 def test_every_kind_and_role_of_a_hospital_table(mixed: Columns) -> None:
@@ -39,7 +41,13 @@ def test_roles_are_guessed_by_usual_names(mixed: Columns) -> None:
 
 @pytest.mark.parametrize(
     ("cells", "role"),
-    [(["", "?", "NA", ""], "ignored"), (["a", "a", "a", "a"], "ignored"), (["a", "b", "c", "d"], "identifiers")],
+    [
+        (["", "?", "NA", ""], "ignored"),
+        (["a", "a", "a", "a"], "ignored"),
+        (["a", "b", "c", "d"], "identifiers"),
+        (["see\nletter", "a", "see\nletter", "a"], "ignored"),
+        (["w" * 101, "a", "w" * 101, "a"], "ignored"),
+    ],
 )
 def test_what_teaches_nothing_is_left_out(cells: list[str], role: str) -> None:
     columns = Columns(
@@ -60,10 +68,19 @@ def test_one_column_has_one_role(mixed: Columns) -> None:
 
 @pytest.mark.parametrize(
     ("low", "high", "expected"),
-    [(18.2, 93.0, (18, 93)), (0.013, 0.9871, (0.01, 0.99)), (3, 3, (2, 4)), (-7, 1234, (-100, 1300))],
+    [
+        (18.2, 93.0, (18, 93)),
+        (0.013, 0.9871, (0.01, 0.99)),
+        (3, 3, (2, 4)),
+        (-7, 1234, (-100, 1300)),
+    ],
 )
 def test_ranges_are_rounded_outwards(low: float, high: float, expected: tuple[float, float]) -> None:
     assert outwards(low, high) == pytest.approx(expected)
+
+
+def test_no_digits_are_left_over() -> None:
+    assert outwards(0, 1.01e30) == (0, 1.1e30)
 
 
 @pytest.mark.parametrize(
@@ -79,3 +96,29 @@ def test_ranges_are_rounded_outwards(low: float, high: float, expected: tuple[fl
 def test_no_comes_before_yes_and_the_rest_by_name(cells: list[str], classes: tuple[str, ...]) -> None:
     columns = Columns(source="t", unit="line", cells={"x": [str(k) for k in range(len(cells))], "y": cells})
     assert propose(columns, label="y").classes == classes
+
+
+@pytest.mark.parametrize(
+    ("labels", "cell", "sentence"),
+    [
+        ("number", "", r"column 'y' has 1 missing values, the first in line 3\. .* remove those rows"),
+        ("yes-no", "?", r"column 'y' has 1 missing values"),
+        ("number", "long", r"column 'y', line 3: not a number, .* another --label"),
+    ],
+)
+def test_a_label_that_cannot_be_learned_is_named(labels: LabelKind, cell: str, sentence: str) -> None:
+    columns = Columns(source="t", unit="line", cells={"x": ["1", "2", "3"], "y": ["1", cell, "0"]})
+    with pytest.raises(BadInput, match=sentence):
+        propose(columns, label="y", labels=labels)
+
+
+@pytest.mark.parametrize(
+    "written", ["2020-01-02T03:04:05Z", "2020-01-02T03:04:05", "2020-01-02 03:04", "02.01.2020 03:04"]
+)
+def test_a_moment_is_a_date(written: str) -> None:
+    cells = {"seen": [written, "", written], "y": ["no", "yes", "no"]}
+    columns = Columns(source="t", unit="line", cells=cells)
+    (seen,) = with_ranges(propose(columns, label="y"), columns).features
+    assert isinstance(seen, Date)
+    assert seen.low == date(2020, 1, 1)
+    assert value_of(seen, written) == seen.days(date(2020, 1, 2))

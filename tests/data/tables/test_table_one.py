@@ -59,7 +59,7 @@ def test_small_cells_and_what_would_give_them_away_are_left_out(
     assert sexes[0] is None
     assert sexes.count(None) == 2
     shown = dict.fromkeys(table.shown())
-    assert any(row[:3] == ("sex", "d", "(< 5)") for row in shown)
+    assert any(row[:3] == ("sex", "d", "–") for row in shown)
 
 
 def test_csv_and_json_hold_the_same(made: tuple[TableOne, dict[str, np.ndarray]]) -> None:
@@ -84,3 +84,16 @@ def test_noised_the_number_of_records_is_that_of_the_column_with_the_fewest_cell
     totals = by_class(schema).counted(table.X, table.y)
     totals[5] += 1000  # a bin of x, of class u
     assert line(table_one(totals, schema, 1, noised=True), "records", "n") == (3, 2, 1)
+
+
+def test_what_is_known_of_a_few_does_not_follow_from_the_others() -> None:
+    """Three of class v have a value: their mean is that of all less that of u, and their number n less the missing."""
+    known = [str(k) for k in range(43)]
+    columns = Columns(source="t", unit="line", cells={"x": [*known, *[""] * 30], "y": [*"u" * 40, *"v" * 33]})
+    schema = with_ranges(propose(columns, label="y"), columns)
+    table = table_of(columns, schema)
+    found = table_one(by_class(schema).counted(table.X, table.y), schema)
+    assert line(found, "records", "n") == (73, 40, 33)
+    assert line(found, "x", "mean")[1:] == (None, None)
+    assert line(found, "x", "mean")[0] == pytest.approx(21, abs=0.5)
+    assert line(found, "x", "missing") == (None, 0, None)

@@ -1,9 +1,11 @@
 """The similarities of a round as the log and the heat map show them, by hand."""
 
+import pytest
 import torch
 
 from secure_sapefl.algorithms.base import Contribution
 from secure_sapefl.engine.events import RoundBegun, SitesTrained
+from secure_sapefl.engine.observers import similarity_log
 from secure_sapefl.engine.observers.similarity_log import SimilarityLog
 
 
@@ -41,3 +43,11 @@ def test_a_method_that_compares_nobody_leaves_nothing_and_a_diverged_score_does_
     log.hear(SitesTrained(round_index=0, sites=("a", "b"), peers=(), contribution=contribution))
     assert log.to_json() == []
     assert log.summary() == {"score_min": 2.0, "score_mean": 2.0, "score_max": 2.0}
+
+
+def test_the_matrix_of_very_many_sites_is_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(similarity_log, "MOST_SITES", 2)
+    log = SimilarityLog(("a", "b", "c"))
+    log.hear(trained("a", ("b", "c"), 1.5, [0.25, 0.75], 1.0))
+    assert (log.to_json(), log.matrix.size) == ([], 0)
+    assert log.summary()["peers_received"] == 2.0

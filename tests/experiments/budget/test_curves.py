@@ -5,11 +5,14 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
+from matplotlib.figure import Figure
 
+from secure_sapefl.experiments.budget.chart import chart
 from secure_sapefl.experiments.budget.curves import Curves, budget_curves, document
 from secure_sapefl.experiments.budget.request import OFF, Noise, Request
-from secure_sapefl.experiments.cells import Cell
+from secure_sapefl.experiments.cells import Cell, CellResult
 from secure_sapefl.experiments.runner import Runner
+from secure_sapefl.report.shown import Shown
 
 
 def test_one_run_a_method_budget_and_seed_and_none_twice(curves: Curves, runner: Runner, calls: list[Cell]) -> None:
@@ -32,6 +35,22 @@ def test_the_document_has_every_number_and_where_the_budget_goes(curves: Curves)
     assert made.to_csv().count("\n") == 5
     local = [record for record in made.records if record["method"] == "local"]
     assert local[0]["accuracy_mean"] == local[1]["accuracy_mean"], "nothing leaves: no noise at any budget"
+
+
+def test_a_task_with_one_metric_has_one_table_and_one_row_of_panels(
+    request_for: Callable[..., Request], result: Callable[..., CellResult]
+) -> None:
+    request = request_for("fedavg", epsilons=(8.0, OFF))
+    cell = result(0.5, 0.25, second=(), shown=(Shown(name="deviance", title="deviance", higher_is_better=False),))
+    alone = Curves(request=request, results={("fedavg", epsilon): (cell,) for epsilon in request.epsilons})
+    made = document(alone)
+    assert made.title.startswith("Deviance against")
+    titles = [sheet.title for sheet in made.sheets[:2]]
+    assert titles == [f"Deviance{whose}, lower is better" for whose in ("", " of the weakest tenth of the sites")]
+    assert (made.records[0]["deviance_mean"], made.records[0]["weakest_tenth_mean"]) == (0.375, 0.5)
+    figure = Figure()
+    chart(alone).draw(figure)
+    assert [axes.get_ylabel() for axes in figure.axes] == ["deviance, lower is better"]
 
 
 def test_curves_of_both_kinds_of_noise_side_by_side(request_for: Callable[..., Request], runner: Runner) -> None:

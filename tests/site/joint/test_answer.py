@@ -33,6 +33,7 @@ def test_it_comes_back_as_it_was_for_its_own_round(tmp_path: Path, model: np.nda
 def test_it_goes_with_its_round(tmp_path: Path) -> None:
     file = AnswerFile(tmp_path / "answer.npz", "a")
     file.keep(3, answer())
+    (tmp_path / ".answer.npz.0123").write_bytes(b"what a process that was killed had written of it")
     file.forget()
     file.forget()
     assert list(tmp_path.iterdir()) == []

@@ -117,3 +117,22 @@ def test_what_is_left_on_a_disk_opens_no_update(world: World) -> None:
         kept = {path.name for path in (deployed.folder / name).iterdir()}
         assert kept <= {"state.npz", "upload", "judged.json", "judged.jsonl"}
     assert {path.name for path in (deployed.folder / "server" / "open").iterdir()} == {"attempt.json"}
+
+
+def test_an_update_is_gone_before_its_round_counts_as_over(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A site that is killed in between would else keep it for ever: nobody closes a round for it twice."""
+    deployed = at(world, "answers")
+    agent, answers = deployed.agents["north"], deployed.folder / "north" / "answer.npz"
+    assert answers.exists()
+    monkeypatch.setattr(agent, "_keep", killed)
+    with pytest.raises(KeyboardInterrupt):
+        deployed.run()
+    assert not answers.exists()
+    deployed.start_agent("north")
+    deployed.server.forget_nodes()
+    deployed.run()
+    assert deployed.agents["north"].state.theta_global.equal(deployed.agents["east"].state.theta_global)
+
+
+def killed(*_: object) -> None:
+    raise KeyboardInterrupt

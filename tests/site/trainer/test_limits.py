@@ -24,6 +24,16 @@ def test_nothing_is_written_to_a_file_and_memory_is_bounded(tmp_path: Path) -> N
     assert told(program, str(tmp_path / "file")) == "OSError True\nMemoryError"
 
 
+def test_no_core_is_left_and_none_can_be_asked_for_again() -> None:
+    program = """
+        import resource
+        from secure_sapefl.site.trainer import limits
+        limits.no_core()
+        print(resource.getrlimit(resource.RLIMIT_CORE))
+    """
+    assert told(program) == "(0, 0)"
+
+
 def test_capabilities_are_gone() -> None:
     program = """
         from secure_sapefl.site.trainer import limits

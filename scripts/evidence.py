@@ -1,0 +1,230 @@
+"""`make evidence`: the runs behind the tables of docs/reproducing-the-paper.md, a few at a time, for days if need be.
+
+    python scripts/evidence.py                   every study, the cheap ones first
+    python scripts/evidence.py synthetic har     these only; --jobs 1 leaves a core to others
+    python scripts/evidence.py --list            no run: how far each study is, and its command
+    python scripts/evidence.py --page            no run: write the tables of what there is into the page
+
+A study is one `secure-sapefl compare`. What a run found is kept in `benchmarks/evidence/STUDY.json`, with command,
+version and commit, within a minute after the run ended. Whoever checks the file out goes on from there: its runs are
+put back where `compare` looks for finished ones, and `compare` takes those that are what it would compute. A run of
+which a newer one is there (another default, say) is dropped; delete a line to have it computed again.
+"""
+
+import argparse
+import json
+import os
+import shlex
+import signal
+import subprocess
+import sys
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Final
+
+from evidence_page import Kept, best_first, written
+
+from secure_sapefl.algorithms.registry import ALGORITHMS
+
+ROOT: Final = Path(__file__).parents[1]
+KEPT: Final = ROOT / "benchmarks" / "evidence"
+WORK: Final = ROOT / "runs" / "evidence"
+PAGE: Final = ROOT / "docs" / "reproducing-the-paper.md"
+LOOK_EVERY: Final = 60  # seconds
+DIGITS: Final = 6
+STRONGEST: Final = 4  # published methods that are tuned beside ours
+OURS: Final = ("fedavg-ft-plus", "sapefl-plus")
+_ENDED: Final = 143  # what a shell calls a process that was asked to end
+SITES: Final = ("client_names", "test_rows", "source", "partition", "shown")  # the same for all methods
+
+
+@dataclass(frozen=True, kw_only=True)
+class Study:
+    name: str
+    arguments: str
+    tuned_after: str | None = None  # the study that says who is strong enough to be tuned
+
+    @property
+    def kept(self) -> Path:
+        return KEPT / f"{self.name}.json"
+
+    @property
+    def cells(self) -> Path:
+        return WORK / self.name / "cells"
+
+    @property
+    def command(self) -> str:
+        return f"secure-sapefl compare {self.arguments} --out {os.path.relpath(WORK / self.name, ROOT)}"
+
+
+def _studies() -> tuple[Study, ...]:
+    paper = "--partition dirichlet --kappa 0.3 --clients 100 --rounds 100 --seeds 3"
+    faster = f"{paper} --server-momentum 0.7"
+    groups = "--partition clustered --rounds 100 --seeds 3 --data-option flip_y=0"
+    cheap = {
+        "synthetic": f"--dataset synthetic {paper}",
+        "har": f"--dataset har {paper}",
+        "heart": "--dataset heart --model linear --rounds 100 --seeds 3",
+        "clustered-20": f"--dataset synthetic {groups} --kappa 5 --clients 20 --rows 4000",
+        "clustered-40": f"--dataset synthetic {groups} --kappa 5 --clients 40 --rows 8000",
+        "clustered-20-skewed": f"--dataset synthetic {groups} --kappa 0.5 --clients 20 --rows 4000",
+        "clustered-40-skewed": f"--dataset synthetic {groups} --kappa 0.5 --clients 40 --rows 8000",
+        "accgyro": f"--dataset accgyro {paper}",
+        "har-persons": "--dataset har --partition natural --rounds 100 --seeds 3",
+        "synthetic-momentum": f"--dataset synthetic {faster}",
+        "har-momentum": f"--dataset har {faster}",
+    }
+    image = "--partition dirichlet --kappa 0.3 --clients 50 --rows 4000 --rounds 30 --seeds 2"
+    images = {name: f"--dataset {name} {image}" for name in ("mnist", "fmnist", "emnist", "cifar10", "cifar100")}
+    untuned = tuple(Study(name=name, arguments=arguments) for name, arguments in (cheap | images).items())
+    tuned = tuple(
+        Study(name=f"{name}-tuned", arguments=f"{cheap[name]} --tune", tuned_after=name)
+        for name in ("synthetic", "har", "clustered-40")
+    )
+    return untuned + tuned
+
+
+STUDIES: Final = _studies()
+
+
+def this_commit() -> str:
+    """With a star where code differs from it; results that were added since are none."""
+    head, changed = (
+        subprocess.run(["git", *words], cwd=ROOT, text=True, capture_output=True, check=True).stdout.strip()  # noqa: S603, S607 - git, as written here
+        for words in (["rev-parse", "--short=10", "HEAD"], ["status", "--porcelain", "secure_sapefl", "crypto"])
+    )
+    return f"{head}*" if changed else head
+
+
+def read(study: Study) -> Kept:
+    kept: Kept = json.loads(study.kept.read_text()) if study.kept.exists() else {"command": "", "sites": {}, "runs": []}
+    return kept
+
+
+def write(study: Study, kept: Kept) -> None:
+    """A line a run, so that a difference can be read."""
+    head = json.dumps({"command": kept["command"], "sites": kept["sites"]}, sort_keys=True)
+    runs = ",\n".join(json.dumps(run) for run in kept["runs"])
+    study.kept.parent.mkdir(parents=True, exist_ok=True)
+    study.kept.write_text(f'{head[:-1]},\n"runs": [\n{runs}\n]}}\n')
+
+
+def gather(study: Study, command: str, commit: str) -> None:
+    """Keep what was finished since, by code as of ``commit``."""
+    kept = read(study)
+    known = {run["cell"] for run in kept["runs"]}
+    fresh = [path for path in sorted(study.cells.glob("*.json")) if path.stem not in known]
+    for path in fresh:
+        cell = json.loads(path.read_text())
+        run, sites = compact(path.stem, cell["cell"], cell["result"])
+        run["commit"] = commit
+        kept["sites"][run["sites"]] = sites
+        kept["runs"] = [one for one in kept["runs"] if _stands_for(one) != _stands_for(run)] + [run]
+    if fresh:
+        write(study, {**kept, "command": command})
+
+
+def compact(name: str, cell: dict[str, Any], result: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """A run as it is kept, and what it has in common with other methods' runs."""
+    config = cell["config"]
+    settings = {key: config[key] for key in ("lr", "server_momentum", "options") if key in config}
+    run = {
+        "cell": name,
+        "method": config.get("method", "sapefl"),
+        "seed": config.get("seed", 0),
+        "judged_on": cell["judged_on"],
+        "rounds": config.get("rounds"),
+        "settings": settings,
+        "sites": f"{cell['judged_on']}-{config.get('seed', 0)}",
+        "version": cell["version"],
+        "date": datetime.now(UTC).date().isoformat(),
+        "seconds": round(result["seconds"]),
+        **{key: _short(result[key]) for key in ("main", "second")},
+    }
+    return run, {key: result[key] for key in SITES}
+
+
+def restore(study: Study) -> None:
+    """Put runs that are kept where `compare` finds them."""
+    kept = read(study)
+    for run in kept["runs"]:
+        path = study.cells / f"{run['cell']}.json"
+        if not path.exists():
+            numbers = {key: run[key] for key in ("main", "second", "seconds")}
+            found = numbers | {"trajectory": [run["main"]]} | kept["sites"][run["sites"]]
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(json.dumps({"result": found}))
+
+
+def compute(study: Study, jobs: int | None) -> int:
+    """All runs that are missing; the exit code of `compare`."""
+    restore(study)
+    commit = this_commit()
+    chosen = "" if study.tuned_after is None else f" --methods {','.join(strongest(study.tuned_after))}"
+    command = f"{study.command}{chosen}"
+    words = shlex.split(command)[1:] + ([] if jobs is None else ["--jobs", str(jobs)])
+    process = subprocess.Popen([sys.executable, "-m", "secure_sapefl", *words], cwd=ROOT)  # noqa: S603 - our own command
+    try:
+        while process.poll() is None:
+            try:
+                process.wait(LOOK_EVERY)
+            except subprocess.TimeoutExpired:
+                gather(study, command, commit)
+    finally:
+        process.terminate()
+        process.wait()
+        gather(study, command, commit)
+    return process.returncode
+
+
+def strongest(name: str) -> list[str]:
+    """The first few of a study that is finished, and ours."""
+    found = best_first(read(next(study for study in STUDIES if study.name == name)))
+    if len(found) < len(ALGORITHMS):
+        sys.exit(f"{name} is not finished, and says who is tuned. Run it first: python scripts/evidence.py {name}")
+    return [*[method for method in found if method not in OURS][:STRONGEST], *OURS]
+
+
+def progress(study: Study) -> str:
+    kept = read(study)
+    runs = [run for run in kept["runs"] if run["judged_on"] == "test"]
+    seconds = sum(run["seconds"] for run in kept["runs"])
+    commits = sorted({run["commit"] for run in kept["runs"]})
+    return f"{study.name}: {len(runs)} runs, {seconds} s, made by {', '.join(commits) or 'nobody'}\n  {study.command}"
+
+
+def _stands_for(run: dict[str, Any]) -> tuple[object, ...]:
+    """Of runs with the same, the newest counts; a trial of tuning is one of its settings."""
+    settings = json.dumps(run["settings"], sort_keys=True) if run["judged_on"] == "validation" else ""
+    return run["method"], run["seed"], run["judged_on"], run["rounds"], settings
+
+
+def _short(values: Iterable[float | None]) -> list[float | None]:
+    return [None if value is None else round(value, DIGITS) for value in values]
+
+
+def main(arguments: Sequence[str]) -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("names", nargs="*", help="studies; all of them if none is named")
+    parser.add_argument("--jobs", type=int, help="runs at a time, a core each; all cores if not given")
+    parser.add_argument("--list", action="store_true", help="run nothing")
+    parser.add_argument("--page", action="store_true", help="run nothing, write the tables")
+    given = parser.parse_args(arguments)
+    if unknown := set(given.names) - {study.name for study in STUDIES}:
+        parser.error(f"no study is called {', '.join(sorted(unknown))}; --list names all")
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(_ENDED))  # so that what runs below ends, too
+    chosen = [study for study in STUDIES if not given.names or study.name in given.names]
+    failed = [study.name for study in chosen if compute(study, given.jobs)] if not (given.list or given.page) else []
+    if given.page:
+        PAGE.write_text(written(PAGE.read_text(), {study.name: read(study) for study in STUDIES}))
+    else:
+        print("\n".join(map(progress, chosen)))
+    if failed:
+        print(f"Not finished: {', '.join(failed)}. The same command goes on.")
+    return int(bool(failed))
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

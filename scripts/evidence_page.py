@@ -1,0 +1,135 @@
+"""The tables of docs/reproducing-the-paper.md, from the runs that `scripts/evidence.py` keeps. Pure."""
+
+import re
+import textwrap
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, TypedDict
+
+import numpy as np
+
+from secure_sapefl.experiments.statistics import PerSeed, Placement, mean_of_defined, placements
+from secure_sapefl.experiments.tables import NOTHING, markdown_table
+
+MARKS: Final = ("<!-- evidence: written by `python scripts/evidence.py --page` -->", "<!-- end of evidence -->")
+NONE: Final = "No study is finished."
+WIDTH: Final = 120
+
+
+class Kept(TypedDict):
+    """One study's file."""
+
+    command: str
+    sites: dict[str, Any]
+    runs: list[dict[str, Any]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Section:
+    title: str
+    studies: Mapping[str, str]  # by name, what the column is called
+
+
+SECTIONS: Final = (
+    Section(
+        title="100 sites, 100 rounds, label skew",
+        studies={"synthetic": "synthetic", "har": "HAR", "accgyro": "AccGyro"},
+    ),
+    Section(
+        title="The same with server momentum 0.7",
+        studies={"synthetic-momentum": "synthetic", "har-momentum": "HAR"},
+    ),
+    Section(title="Sites by nature", studies={"har-persons": "HAR, 30 persons", "heart": "heart, 4 hospitals"}),
+    Section(
+        title="Groups of sites that disagree",
+        studies={
+            "clustered-20": "20 sites, κ 5",
+            "clustered-40": "40 sites, κ 5",
+            "clustered-20-skewed": "20 sites, κ 0.5",
+            "clustered-40-skewed": "40 sites, κ 0.5",
+        },
+    ),
+    Section(
+        title="Images, 50 sites, 30 rounds",
+        studies={name: name for name in ("mnist", "fmnist", "emnist", "cifar10", "cifar100")},
+    ),
+    Section(
+        title="Tuned alike",
+        studies={"synthetic-tuned": "synthetic", "har-tuned": "HAR", "clustered-40-tuned": "40 sites, κ 5"},
+    ),
+)
+
+
+def written(page: str, kept: Mapping[str, Kept]) -> str:
+    """The page with its tables renewed."""
+    begin, end = MARKS
+    body = "\n\n".join(part for section in SECTIONS for part in _section(section, kept)) or NONE
+    return re.sub(f"{re.escape(begin)}.*?{re.escape(end)}", lambda _: f"{begin}\n\n{body}\n\n{end}", page, flags=re.S)
+
+
+def best_first(kept: Kept) -> list[str]:
+    """Methods with all their seeds, by accuracy."""
+    return sorted(found := _places(kept, "main"), key=lambda method: found[method].rank)
+
+
+def _section(section: Section, kept: Mapping[str, Kept]) -> Iterator[str]:
+    there = {name: title for name, title in section.studies.items() if _places(kept[name], "main")}
+    if not there:
+        return
+    yield f"### {section.title}"
+    for which, heading in (("main", "Accuracy, %"), ("second", "AUC, %")):
+        yield f"{heading}:"
+        yield _table({title: _places(kept[name], which) for name, title in there.items()})
+    yield "Accuracy of the weakest tenth of sites, %:"
+    yield _table({title: _places(_weakest(kept[name]), "main") for name, title in there.items()}, marked=False)
+    commands = "\n".join(kept[name]["command"] for name in there)
+    yield f"<!-- not run: takes hours -->\n```bash\n{commands}\n```"
+    yield textwrap.fill(f"Made by {_made_by([kept[name] for name in there])}.", WIDTH)
+
+
+def _table(columns: Mapping[str, Mapping[str, Placement]], *, marked: bool = True) -> str:
+    rows = list(dict.fromkeys(method for column in columns.values() for method in column))
+    lines = [(f"`{row}`", *(_cell(column.get(row), marked) for column in columns.values())) for row in rows]
+    return markdown_table(("method", *columns), lines)
+
+
+def _cell(place: Placement | None, marked: bool) -> str:
+    """Bold for the first, a dot for whoever is not told apart from it."""
+    if place is None or np.isnan(place.estimate.mean):
+        return NOTHING
+    spread = "" if place.estimate.std is None else f" ± {100 * place.estimate.std:.1f}"
+    text = f"{100 * place.estimate.mean:.1f}{spread}"
+    if not marked or place.duel is None:
+        return text
+    return f"**{text}**" if place.rank == 1 else text if place.duel.beyond_noise else f"{text} ·"
+
+
+def _places(kept: Kept, which: str) -> dict[str, Placement]:
+    """Of methods that have as many seeds as any."""
+    found: dict[str, dict[int, Sequence[float]]] = {}
+    for run in kept["runs"]:
+        if run["judged_on"] == "test":
+            numbers = [float("nan") if value is None else value for value in run[which]]
+            found.setdefault(run["method"], {})[run["seed"]] = numbers
+    most = max(map(len, found.values()), default=0)
+    whole: dict[str, PerSeed] = {
+        method: [seeds[seed] for seed in sorted(seeds)] for method, seeds in found.items() if len(seeds) == most
+    }
+    return placements(whole) if whole else {}
+
+
+def _weakest(kept: Kept) -> Kept:
+    """Of every run, a mean over the tenth of sites that fare worst, at least one."""
+
+    def weakest(values: Sequence[float | None]) -> float:
+        sites = sorted(value for value in values if value is not None)
+        return mean_of_defined(sites[: max(1, len(sites) // 10)])
+
+    return {**kept, "runs": [{**run, "main": [weakest(run["main"])]} for run in kept["runs"]]}
+
+
+def _made_by(kept: Sequence[Kept]) -> str:
+    runs = [run for one in kept for run in one["runs"]]
+    versions, commits = (sorted({run[key] for run in runs}) for key in ("version", "commit"))
+    hours = sum(run["seconds"] for run in runs) / 3600
+    return f"version {', '.join(versions)} (commits {', '.join(commits)}) in {hours:.1f} hours"

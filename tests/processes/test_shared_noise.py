@@ -1,0 +1,54 @@
+"""Shared noise with real processes: what a step costs, and what kill -9 costs. `SAPEFL_STEPS=200` takes as many steps.
+
+Each test prints a line of evidence, which docs/privacy.md repeats.
+"""
+
+import os
+from collections.abc import Callable
+from statistics import median
+from typing import Any
+
+import pytest
+
+from secure_sapefl.privacy.ledger_file import FileStore
+
+pytestmark = pytest.mark.slow
+STEPS = int(os.environ.get("SAPEFL_STEPS", "5"))
+Small = Callable[..., Any]
+
+
+@pytest.fixture(params=["shared", "joint"])
+def sharing(small: Small, request: pytest.FixtureRequest) -> Small:
+    """Four sites, all of whom a sum needs; noise from the operating system."""
+    terms: dict[str, Any] = {"method": "fedavg", "dp_noise": "shared", "dp_contributors": 4, "min_cohort": 4}
+    terms |= {"privacy": {"epsilon": 8.0, "delta": 1e-4}, "keys": request.param, "tls": False}
+    return lambda **fields: small(4, **(terms | fields))
+
+
+def paid(study: Any, site: str) -> list[int]:
+    with FileStore(study.home(site).privacy_path) as store:
+        return [event.round_index for event in store.load()]
+
+
+def test_a_step_and_what_it_costs(sharing: Small) -> None:
+    study = sharing(rounds=STEPS)
+    study.start_all()
+    study.wait_to_finish_well()
+    status = study.status()
+    seconds = median(one["seconds"] for one in status["history"][1:])  # processes begin in the first
+    up, down = (sum(one[way] for one in status["sites"]) / 4000 / STEPS for way in ("bytes_up", "bytes_down"))
+    print(
+        f"\n{study.file.keys} keys, {STEPS} steps: {seconds:.1f} s a step, {up:.1f} kB up and {down:.1f} kB down a site"
+    )
+    assert all(paid(study, site) == list(range(STEPS)) for site in study.file.sites)
+
+
+def test_a_site_killed_once_it_has_paid_pays_no_second_time(sharing: Small) -> None:
+    study = sharing(rounds=3)
+    study.start_all()
+    study.wait_for(lambda: 1 in study.paid("east"))
+    study.kill("east")
+    study.start_site("east")
+    study.wait_to_finish_well()
+    assert paid(study, "east") == [0, 1, 2]
+    print(f"\nsite killed after its payment, {study.file.keys} keys: sent {study.sent('east')}, paid once for each")

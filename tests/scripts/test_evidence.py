@@ -1,0 +1,123 @@
+"""Runs that add up over days: what a study found is kept in few bytes, and taken for finished elsewhere."""
+
+import json
+import shlex
+import shutil
+from pathlib import Path
+
+import evidence
+import pytest
+import typer
+from evidence import STUDIES, Study
+from evidence_page import MARKS, SECTIONS
+
+from secure_sapefl.algorithms.registry import ALGORITHMS
+from secure_sapefl.cli.app import app
+from secure_sapefl.experiments.cells import CellStore
+from secure_sapefl.experiments.compare import Request, compare
+from secure_sapefl.experiments.executors.processes import Processes
+from secure_sapefl.experiments.runner import Runner
+from secure_sapefl.experiments.setting import Contender, Setting, Task
+
+STUDY = Study(name="tiny", arguments="--dataset synthetic")
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    for name in ("KEPT", "WORK"):
+        monkeypatch.setattr(evidence, name, tmp_path / name.lower())
+    return tmp_path
+
+
+def compared(lr=0.05):
+    """How many runs were found finished, and what two methods had."""
+    values = {"dataset": "synthetic", "clients": 3, "rows": 90, "rounds": 1, "local_epochs": 1, "lr": lr}
+    contenders = tuple(Contender(method=name) for name in ("local", "fedavg"))
+    request = Request(
+        setting=Setting.from_values(values | {"protection": "plaintext"}, 2),
+        tasks=(Task(dataset="synthetic"),),
+        contenders=contenders,
+    )
+    steps = []
+    found = compare(request, Runner(store=CellStore(STUDY.cells), executor=Processes(1), on_step=steps.append))
+    return sum(step.found for step in steps), found.placements(request.tasks[0], 0)
+
+
+def test_what_was_found_is_kept_and_taken_for_finished_where_nothing_else_is_left(folder):
+    _, before = compared()
+    evidence.gather(STUDY, "the command", "abc")
+    shutil.rmtree(evidence.WORK)
+    evidence.restore(STUDY)
+    found, after = compared()
+    assert found == 4
+    assert after["fedavg"].estimate.mean == pytest.approx(before["fedavg"].estimate.mean, abs=10**-evidence.DIGITS)
+    kept = evidence.read(STUDY)
+    assert kept["command"] == "the command"
+    assert {(run["method"], run["seed"], run["commit"]) for run in kept["runs"]} == {
+        (method, seed, "abc") for method in ("local", "fedavg") for seed in (0, 1)
+    }
+
+
+def test_a_newer_run_takes_the_place_of_an_older_one(folder):
+    for rate, commit in ((0.05, "old"), (0.1, "new")):
+        compared(rate)
+        evidence.gather(STUDY, "the command", commit)
+    runs = evidence.read(STUDY)["runs"]
+    assert [(run["commit"], run["settings"].get("lr")) for run in runs] == [("new", 0.1)] * 4
+
+
+def test_every_study_is_a_command_that_compare_understands_and_has_its_column():
+    command = typer.main.get_command(app).commands["compare"]
+    for study in STUDIES:
+        out = command.make_context("compare", shlex.split(study.command)[2:]).params["out"]
+        assert Path(out).name == study.name
+    assert {name for section in SECTIONS for name in section.studies} == {study.name for study in STUDIES}
+
+
+def run_of(method, accuracy):
+    return {"method": method, "seed": 0, "judged_on": "test", "main": [accuracy], "second": [None], "seconds": 1}
+
+
+RUN = run_of("local", 0.5) | {"version": "1", "commit": "abc"}
+
+
+def test_who_is_tuned_is_who_was_strong_and_nobody_before_all_have_run(folder):
+    study = next(one for one in STUDIES if one.name == "synthetic")
+    runs = [run_of(method, number / 100) for number, method in enumerate(ALGORITHMS)]
+    evidence.write(study, {"command": "", "sites": {}, "runs": runs})
+    assert evidence.strongest("synthetic") == ["sapefl", "fedas", "fedafk", "lcfed", "fedavg-ft-plus", "sapefl-plus"]
+    evidence.write(study, {"command": "", "sites": {}, "runs": runs[1:]})
+    with pytest.raises(SystemExit, match="synthetic is not finished"):
+        evidence.strongest("synthetic")
+
+
+def test_a_list_runs_nothing_and_an_unknown_study_is_named(folder, capsys):
+    assert evidence.main(["heart", "--list"]) == 0
+    assert capsys.readouterr().out.startswith("heart: 0 runs, 0 s, made by nobody\n  secure-sapefl compare --dataset")
+    with pytest.raises(SystemExit):
+        evidence.main(["hart"])
+    assert "no study is called hart" in capsys.readouterr().err
+
+
+def test_tables_are_written_into_the_page_and_nothing_else_of_it_is_touched(folder, monkeypatch):
+    page = evidence.PAGE.read_text()
+    monkeypatch.setattr(evidence, "PAGE", folder / "page.md")
+    evidence.write(next(one for one in STUDIES if one.name == "heart"), {"command": "c", "sites": {}, "runs": [RUN]})
+    evidence.PAGE.write_text(page)
+    assert evidence.main(["--page"]) == 0
+    (before, _), (after, table) = (_parts(text) for text in (page, evidence.PAGE.read_text()))
+    assert before == after
+    assert "| `local` | 50.0 |" in table
+
+
+def _parts(page):
+    """Around the tables, and the tables."""
+    (head, rest), (_, tail) = (page.split(mark) for mark in MARKS)
+    return (head, tail), rest.split(MARKS[1])[0]
+
+
+def test_files_are_json_with_a_line_a_run(folder):
+    evidence.write(STUDY, {"command": "c", "sites": {}, "runs": [run_of("local", 0.5), run_of("fedavg", 0.6)]})
+    text = STUDY.kept.read_text()
+    assert json.loads(text) == evidence.read(STUDY)
+    assert len(text.splitlines()) == 5
