@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 from sapefl_crypto import Parameters
 from sapefl_crypto.keys.identity import SiteIdentity
 from sapefl_crypto.secret import Secret
+from secure_sapefl.protocol.joint.consents import nonce_in
 from secure_sapefl.protocol.joint.site import JointHolder
 from secure_sapefl.site.consent import require_consent
 from secure_sapefl.site.home import SiteHome
@@ -48,7 +49,7 @@ def site_keys(
         identity=identity,
         study=file.wire_name,
         roster=file.keys_by_name,
-        own=bytes.fromhex(require_consent(home, terms.consented).nonce),
+        own=nonce_in(file.wire_name, bytes.fromhex(require_consent(home, terms.consented).nonce)),
         folder=folder,
     )
     return JointKeys(terms.joint(nonces.known), holder, answers, nonces)

@@ -59,6 +59,12 @@ class Call:
 Said = Commitment | Opening | Settled
 
 
+def nonce_in(study: str, consented: bytes) -> bytes:
+    """A site's nonce in one study on the wire, from that in its consent. What sites count before they train is a study
+    of its own: a nonce shown there must not be known when sites commit to those of the training."""
+    return hashlib.sha256(bind("sapefl joint nonce in a study 1", study, consented)).digest()
+
+
 def commitment(identity: SiteIdentity, study: str, nonce: bytes) -> Commitment:
     site = identity.public.name
     digest = _hidden(study, site, nonce)
