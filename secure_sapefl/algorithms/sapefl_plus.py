@@ -3,26 +3,33 @@
 What differs from `sapefl`:
 
 * peers are chosen by similarity around the mean (sape/centred.py) and kept where they are more alike than the average;
-* a site *listens* where its peers' model fits its rows clearly better than the global one, after both were told the
-  site's labels (sape/label_mix.py). Other sites are served by the global model: there peers have nothing to add;
-* a listener begins at a base of its own, half its model and half its peers', carried on in the direction it moved since
-  the last base: m + l (m - b). It trains from there on the plain loss; nobody is anchored to anything;
-* a listener gives its peers the model so trained, everybody else gives theta_local, without a second training;
-* what a site uses is made of its base, a listener's own or the common one, as in `fedavg-ft-plus`: freshly,
-  so that nobody is left with an old model for having been sampled long ago;
+* a site *listens* where its peers' model explains clearly more of its rows than the global one, by ``margin`` at least,
+  after both were told the site's labels (sape/label_mix.py). Other sites are served by the global model: peers that
+  merely saw the same labels are a little ahead of it, and fine-tuning makes up for that;
+* sites that call the same things by other names still look for the same features. So all share one body, and a listener
+  puts a head of its own kind on it, half its own and half its peers'. It trains both from there on the plain loss;
+  nobody is anchored to anything;
+
+      theta_c <- (phi_G, (h_c + h_peers) / 2), trained E epochs;      Delta_c = (phi_c - phi_G, 0)
+
+  Its update moves the body alone: its head would contradict the common one;
+* there is one training a round, and peers are given the model so trained;
+* what a site uses is made of the newest body under a listener's own head, or of the newest global model, as in
+  `fedavg-ft-plus`: freshly, so that nobody is left with an old model for having been sampled long ago;
 * the global step weighs a site by s_c n_c, the paper's raw score times its rows: large sites count for more, as in
   FedAvg.
 
-Each part can be switched off. The control is `fedavg-ft-plus`: all of this without peers.
+Each part can be switched off. The control is `fedavg-ft-plus`: all of this without peers. A model whose head nobody
+named (``head_start`` at its end) is all head: a listener then mixes whole models.
 
 A task whose loss is one of whole batches (Cox) has no records to take a standard error of: there a site listens where
 its peers' loss is lower. Numbers have no label mix, so that no bias is fitted to them.
 
-Private form: both trainings are DP-SGD, and both are paid for before a site knows whether it listens. Centred output
-similarities are noised as `sapefl`'s are, and s_c then counts weights alone, which are private already: peers are asked
-about once a round. Whether a site listens shapes the model it gives to peers: its label shares and its mean advantage
-with those peers, record by record and cut at ``LARGEST_ADVANTAGE``, are noised and paid for, and it listens where that
-advantage is positive. What `personal_models` trains stays.
+Private form: the training is DP-SGD. Centred output similarities are noised as `sapefl`'s are, and s_c then counts
+weights alone, which are private already: peers are asked about once a round. Whether a site listens decides where its
+training begins: its label shares and its mean advantage with those peers, record by record and cut at
+``LARGEST_ADVANTAGE``, are noised and paid for, and it listens where that advantage is positive. What peers are given
+follows from what was paid for. What `personal_models` trains stays.
 """
 
 from collections.abc import Callable, Iterable
@@ -34,7 +41,7 @@ from pydantic import Field
 from torch import Tensor
 
 from secure_sapefl.algorithms.base import Algorithm, Contribution, Homomorphic, personal_state
-from secure_sapefl.algorithms.fedavg_ft_plus import OwnModelOptions, common_base, epochs_of, from_common, made_own
+from secure_sapefl.algorithms.fedavg_ft_plus import OwnModelOptions, common_base, from_common, made_own
 from secure_sapefl.algorithms.group import SiteGroup
 from secure_sapefl.algorithms.releases import PrivateQuery, PrivateTraining, PrivateUse, Releases
 from secure_sapefl.algorithms.sapefl import (
@@ -61,28 +68,27 @@ class SapePlusOptions(OwnModelOptions):
     similarity: Literal["centred", "raw"] = "centred"
     sharpness: float = Field(4.0, ge=0, description="peers are weighed by similarity to this power")
     start: Literal["adaptive", "local", "peers"] = "adaptive"
-    lead: float = Field(0.5, ge=0, description="how far a listener's base is carried on; l, 0 for not at all")
+    margin: float = Field(0.2, ge=0, description="how much more than the global model a listener's peers explain")
+    own_share: float = Field(0.5, ge=0, le=1, description="of its own head in a listener's, the rest is its peers'")
     weigh_rows: bool = Field(True, description="s_c n_c in the global step instead of s_c")
     similarity_batch: int = Field(32, ge=1, description="rows of a site on which peers are compared")
 
 
 def site_round(group: SiteGroup, options: SapePlusOptions) -> Contribution:
-    with group.clock.phase("local"):
-        theta_local = group.train_local()
     with group.clock.phase("similarity"):
-        received = group.peers.received.to(theta_local.device)
+        received = group.peers.received.to(group.theta_global.device)
         raw, chosen = _similarities(group, received, options)
         weights = above_own_mean(chosen, received, options.sharpness)
         peer_anchor = peer_anchors(weights, received, group.peers.models, 0.0)
-    with group.clock.phase("personal"):
         listens = _listens(group, options, peer_anchor)
-        base = _among_peers(group, options, peer_anchor)
-        theta_personal = _for_peers(group, options, listens, base, theta_local)
+    with group.clock.phase("local"):
+        start = _under_heads(group, listens, _among_peers(group, options, peer_anchor))
+        theta = group.train(start, LocalLoss(), Purpose.LOCAL_BATCHES)
     return Contribution(
-        state={"theta_personal": theta_personal, "base": base, "listens": listens.float()},
-        update=theta_local - group.theta_global,
+        state={"theta_personal": theta, "listens": listens.float()},
+        update=_under_heads(group, listens, torch.zeros_like(theta), theta - group.theta_global),
         score=_score(group, options, similarity_scores(raw, received)),
-        shared=theta_personal,
+        shared=theta,
         statistics={
             "peers_received": received.sum(1),
             "peers_passed": peer_anchor.passed,
@@ -155,29 +161,38 @@ def _listens(group: SiteGroup, options: SapePlusOptions, peer_anchor: PeerAnchor
     if options.start != "adaptive":
         return peer_anchor.present & (options.start == "peers")
     if group.private is not None:
-        return peer_anchor.present & (_advantage(group, group.private, peer_anchor) > 0)
+        return peer_anchor.present & (_advantage(group, options, group.private, peer_anchor) > 0)
     globally = group.everywhere(group.theta_global)
     if group.task.batch_loss is not None:
         return peer_anchor.present & (group.losses(peer_anchor.theta) < group.losses(globally))
-    gain = _shifted_losses(group, globally) - _shifted_losses(group, peer_anchor.theta)
-    return peer_anchor.present & clearly_positive(gain, group.present)
+    common, peers = group.outputs(globally), group.outputs(peer_anchor.theta)
+    nothing, common, peers = (_shifted_losses(group, one) for one in (torch.zeros_like(common), common, peers))
+    ahead = (_lead(nothing, common, peers, options.margin) * group.present).sum(1) > 0
+    return peer_anchor.present & ahead & clearly_positive(common - peers, group.present)
 
 
-def _shifted_losses(group: SiteGroup, theta: Tensor) -> Tensor:
+def _lead(nothing: Tensor, common: Tensor, peers: Tensor, margin: float) -> Tensor:
+    """By how much peers are ahead at each row, less the margin, [G, n], from three losses. The margin is a share of
+    what the common model explains: what it is better by than one that knows nothing but how frequent labels are."""
+    return (common - peers) - margin * (nothing - common).relu()
+
+
+def _shifted_losses(group: SiteGroup, outputs: Tensor) -> Tensor:
     """The loss of every row after a bias was fitted for each label, [G, n]; numbers have none."""
-    outputs = group.outputs(theta)
     if group.task.label_shift is not None:
         mean = torch.sigmoid if group.task.labels == "yes-no" else partial(torch.softmax, dim=-1)
         outputs = outputs + fitted_biases(outputs, group.label_indicators, group.present, mean).unsqueeze(1)
     return group.task.losses(outputs, group.labels)
 
 
-def _advantage(group: SiteGroup, private: PrivateUse, peer_anchor: PeerAnchors) -> Tensor:
-    """By how much peers fit a site's rows better, [G], in units of twice the largest advantage; asked in two steps."""
-    rows = group.row_counts.unsqueeze(1)
-    globally = group.record_losses(group.everywhere(group.theta_global), _private_shift(group, private))
-    ahead = (globally - group.record_losses(peer_anchor.theta)) / (2 * LARGEST_ADVANTAGE)
-    says = (ahead.clamp(-0.5, 0.5) + 0.5).nan_to_num(nan=0) * group.present
+def _advantage(group: SiteGroup, options: SapePlusOptions, private: PrivateUse, peer_anchor: PeerAnchors) -> Tensor:
+    """The mean lead of peers, [G], in units of twice the largest advantage; asked in two steps."""
+    rows, shift = group.row_counts.unsqueeze(1), _private_shift(group, private)
+    common, peers = group.outputs(group.everywhere(group.theta_global)), group.outputs(peer_anchor.theta)
+    answers = (torch.zeros_like(common) + shift, common + shift, peers)
+    nothing, common, peers = (group.task.losses(one, group.labels) for one in answers)
+    lead = _lead(nothing, common, peers, options.margin)
+    says = ((lead / (2 * LARGEST_ADVANTAGE)).clamp(-0.5, 0.5) + 0.5).nan_to_num(nan=0) * group.present
     everybody = torch.ones_like(rows, dtype=torch.bool)
     return private.means(says.sum(1, keepdim=True) / rows, everybody, Purpose.START_ROWS).squeeze(1) - 0.5
 
@@ -195,71 +210,50 @@ def _private_shift(group: SiteGroup, private: PrivateUse) -> Tensor | float:
 
 
 def _among_peers(group: SiteGroup, options: SapePlusOptions, peer_anchor: PeerAnchors) -> Tensor:
-    """m + l (m - b), [G, P]: m is half own model, half peers', or all peers' for a site that never took part; b is the
-    last base, of a site that listened when it last took part."""
+    """A site's own model and its peers', mixed, [G, P]; its peers' alone for a site that never took part."""
     own = group.state["theta_personal"]
     newcomer = (own == group.theta_initial).all(1, keepdim=True)
-    middle = torch.where(newcomer, peer_anchor.theta, (own + peer_anchor.theta) / 2)
-    listened = group.state["listens"].unsqueeze(1) > 0
-    return torch.where(listened, middle + options.lead * (middle - group.state["base"]), middle)
+    return torch.where(newcomer, peer_anchor.theta, torch.lerp(peer_anchor.theta, own, options.own_share))
 
 
-def _for_peers(
-    group: SiteGroup, options: SapePlusOptions, listens: Tensor, base: Tensor, theta_local: Tensor
-) -> Tensor:
-    """The model a site gives to its peers, [G, P]: trained from its base where it listens, theta_local otherwise.
-
-    Everybody trains where that is paid for or remembered, and on a card, which would have to be asked who listens.
-    """
-    if options.start == "local":
-        return theta_local
-    epochs = epochs_of(group, options)
-    if group.private is not None or group.memory is not None or base.device.type != "cpu":
-        start = torch.where(listens.unsqueeze(1), base, theta_local)
-        trained = group.train(start, LocalLoss(), Purpose.PERSONAL_BATCHES, epochs)
-        return torch.where(listens.unsqueeze(1), trained, theta_local)
-    given, sites = theta_local.clone(), [site for site, one in enumerate(listens.tolist()) if one]
-    if sites:
-        given[sites] = group.only(sites).train(base[sites], LocalLoss(), Purpose.PERSONAL_BATCHES, epochs)
-    return given
+def _under_heads(group: SiteGroup, listens: Tensor, heads: Tensor, models: Tensor | None = None) -> Tensor:
+    """``models`` [G, P], the global one where not given, with the heads of ``heads`` [G, P] where a site listens."""
+    model = group.trainer.model
+    split = model.head_start % model.parameters  # without a named head all is head
+    of_head = torch.arange(model.parameters, device=heads.device) >= split
+    below = group.everywhere(group.theta_global) if models is None else models
+    return torch.where(listens.unsqueeze(1) & of_head, heads, below)
 
 
 def personal_models(group: SiteGroup, options: SapePlusOptions) -> Tensor:
-    """What each site makes of its base: of its own where it listens, of the common one otherwise."""
-    listens = group.state["listens"].unsqueeze(1) > 0
-    return made_own(group, options, torch.where(listens, group.state["base"], common_base(group)))
+    """What each site makes of the common model, under a head of its own where it listens."""
+    listens, own = group.state["listens"] > 0, group.state["theta_personal"]
+    return made_own(group, options, _under_heads(group, listens, own, common_base(group)))
 
 
 def releases(options: SapePlusOptions, local_epochs: int) -> Releases:
-    """Similarities pay for the score where it is made of them, and for the model they lead to otherwise. Where nobody
-    listens theta_local is what peers get: it follows from the update."""
+    """Similarities pay for the score where it is made of them, and for the update they lead to otherwise. The model
+    that peers get follows from the update's training."""
     reads_outputs, scored = options.influence > 0, options.similarity == "raw"
-    similar = PrivateQuery(Purpose.SIMILARITY_ROWS, "similarity_score" if scored else "theta_personal")
-    start = (PrivateQuery(Purpose.LABEL_SHARES, "theta_personal"), PrivateQuery(Purpose.START_ROWS, "theta_personal"))
-    among = PrivateTraining(Purpose.PERSONAL_BATCHES, "theta_personal", options.epochs or 2 * local_epochs)
-    trainings = (
-        PrivateTraining(Purpose.LOCAL_BATCHES, "update", local_epochs),
-        *((among,) * (options.start != "local")),
-    )
+    similar = PrivateQuery(Purpose.SIMILARITY_ROWS, "similarity_score" if scored else "update")
+    start = (PrivateQuery(Purpose.LABEL_SHARES, "update"), PrivateQuery(Purpose.START_ROWS, "update"))
     queries = ((similar,) if reads_outputs else ()) + (start if options.start == "adaptive" else ())
-    paid = {one.pays_for for one in trainings} | {one.pays_for for one in queries}
     return Releases(
-        trainings=trainings,
+        trainings=(PrivateTraining(Purpose.LOCAL_BATCHES, "update", local_epochs),),
         queries=queries,
-        free=tuple(field for field in ("similarity_score", "theta_personal") if field not in paid),
+        free=("theta_personal",) if reads_outputs and scored else ("similarity_score", "theta_personal"),
         notes=("Peers are compared on all rows, whatever similarity_batch says; scores count weights alone.",),
     )
 
 
 def initial_state(theta: Tensor, sites: int) -> dict[str, Tensor]:
-    own = personal_state(theta, sites)
-    return {**own, "base": own["theta_personal"].clone(), "listens": torch.zeros(sites)}
+    return {**personal_state(theta, sites), "listens": torch.zeros(sites)}
 
 
 ALGORITHM = Algorithm(
     name="sapefl-plus",
     title="SAPE-FL+",
-    source="this project: SAPE-FL with centred similarity, peers where they fit clearly better, and averaged iterates",
+    source="this project: SAPE-FL with one body, heads of one's own kind where they fit better, averaged iterates",
     homomorphic=Homomorphic.WEIGHTED_SUM,
     initial_state=initial_state,
     site_round=site_round,

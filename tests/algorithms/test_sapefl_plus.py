@@ -67,8 +67,15 @@ def test_sites_with_other_labels_but_one_concept_stay_with_the_global_model() ->
 def group() -> SiteGroup:
     """Four sites, of which the first and the third listened when they last took part."""
     group = FourSites().ready(ALGORITHM)
-    base = group.state["base"] + torch.arange(4).unsqueeze(1)
-    return replace(group, state={**group.state, "base": base, "listens": torch.tensor([1.0, 0.0, 1.0, 0.0])})
+    return replace(group, state={**group.state, "listens": torch.tensor([1.0, 0.0, 1.0, 0.0])})
+
+
+@pytest.fixture
+def heard(monkeypatch: pytest.MonkeyPatch) -> torch.Tensor:
+    """Who listens this round: the second and the third."""
+    found = torch.tensor([False, True, True, False])
+    monkeypatch.setattr(sapefl_plus, "_listens", lambda *_: found)
+    return found
 
 
 def test_without_listeners_it_is_its_control(group: SiteGroup) -> None:
@@ -82,43 +89,51 @@ def test_without_listeners_it_is_its_control(group: SiteGroup) -> None:
     ]
 
 
-def test_a_base_is_carried_on_in_the_direction_it_moved(group: SiteGroup, monkeypatch: pytest.MonkeyPatch) -> None:
-    """m + (m - b) / 2 for those who listened, m for others: m = (own + anchor) / 2."""
+def test_a_listener_trains_the_common_body_under_a_head_of_its_kind(
+    group: SiteGroup, heard: torch.Tensor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """(phi_G, (h_c + h_peers) / 2) where a site listens, theta_G elsewhere."""
     anchors: list[PeerAnchors] = []
     monkeypatch.setattr(sapefl_plus, "peer_anchors", lambda *given: anchors.append(peer_anchors(*given)) or anchors[-1])
-    found = ALGORITHM.site_round(group, SapePlusOptions(start="peers")).state["base"]
-    middle = (group.state["theta_personal"] + anchors[0].theta) / 2
-    torch.testing.assert_close(found[[0, 2]], (1.5 * middle - 0.5 * group.state["base"])[[0, 2]])
-    torch.testing.assert_close(found[[1, 3]], middle[[1, 3]])
-    still = ALGORITHM.site_round(group, SapePlusOptions(start="peers", lead=0.0)).state["base"]
-    torch.testing.assert_close(still, middle)
+    found = ALGORITHM.site_round(group, SapePlusOptions())
+    start, split = group.everywhere(group.theta_global).clone(), group.trainer.model.head_start
+    start[heard, split:] = ((group.state["theta_personal"] + anchors[0].theta) / 2)[heard, split:]
+    trained = group.train(start, LocalLoss(), Purpose.LOCAL_BATCHES)
+    torch.testing.assert_close(found.shared, trained)
+    assert found.update is not None
+    assert found.update[heard, split:].abs().max() == 0  # its head would contradict the common one
+    torch.testing.assert_close(found.update[heard, :split], (trained - group.theta_global)[heard, :split])
+    torch.testing.assert_close(found.update[~heard], (trained - group.theta_global)[~heard])
+    assert found.state["listens"].tolist() == [0.0, 1.0, 1.0, 0.0]
 
 
-def test_who_never_took_part_begins_at_its_peers(group: SiteGroup) -> None:
+@pytest.mark.usefixtures("heard")
+def test_a_model_without_a_named_head_is_all_head(group: SiteGroup, monkeypatch: pytest.MonkeyPatch) -> None:
+    model = group.trainer.model
+    monkeypatch.setattr(type(model), "head_start", model.parameters)
+    found = ALGORITHM.site_round(group, SapePlusOptions()).update
+    assert found is not None
+    assert found.abs().amax(1).gt(0).tolist() == [True, False, False, True]
+
+
+@pytest.mark.usefixtures("heard")
+def test_who_never_took_part_begins_under_its_peers_heads(group: SiteGroup) -> None:
     new = replace(group, state=ALGORITHM.initial_state(group.theta_initial, 4))
-    contribution = ALGORITHM.site_round(new, SapePlusOptions(start="peers", sharpness=0, similarity="raw"))
-    passed = contribution.statistics["peers_passed"]
-    assert (passed > 0).all()
-    assert (contribution.state["base"] - group.theta_initial).abs().max(1).values.min() > 0.05
+    found = [ALGORITHM.site_round(new, SapePlusOptions(own_share=share)).shared for share in (0.0, 1.0)]
+    torch.testing.assert_close(found[0], found[1])  # of its own head, which is nobody's, nothing is in it
+    known = [ALGORITHM.site_round(group, SapePlusOptions(own_share=share)).shared for share in (0.0, 1.0)]
+    assert not torch.allclose(known[0], known[1])
 
 
-def test_a_listener_gives_what_it_trained_and_anybody_else_its_local_model(
-    group: SiteGroup, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(("peers", "listens"), [(0.80, 0.0), (0.70, 1.0)])
+def test_peers_have_to_explain_a_fifth_more_than_the_common_model(
+    group: SiteGroup, monkeypatch: pytest.MonkeyPatch, peers: float, listens: float
 ) -> None:
-    heard = torch.tensor([False, True, True, False])
-    monkeypatch.setattr(sapefl_plus, "clearly_positive", lambda *_: heard)
-    contribution = ALGORITHM.site_round(group, SapePlusOptions())
-    given, local, base = contribution.shared, group.train_local(), contribution.state["base"]
-    trained = group.train(base, LocalLoss(), Purpose.PERSONAL_BATCHES, 2 * group.local_epochs)
-    torch.testing.assert_close(given, torch.where(heard.unsqueeze(1), trained, local), rtol=1e-5, atol=1e-6)
-    assert contribution.state["listens"].tolist() == [0.0, 1.0, 1.0, 0.0]
-
-
-def test_a_kept_optimizer_changes_nobody_else(group: SiteGroup, monkeypatch: pytest.MonkeyPatch) -> None:
-    """All train where steps are remembered, and the same models come of it."""
-    monkeypatch.setattr(sapefl_plus, "clearly_positive", lambda *_: torch.tensor([True, False, False, True]))
-    kept = ALGORITHM.site_round(replace(group, memory={}), SapePlusOptions()).shared
-    torch.testing.assert_close(kept, ALGORITHM.site_round(group, SapePlusOptions()).shared, rtol=1e-5, atol=1e-6)
+    """Nothing known costs 2, the common model 1: it explains 1, so that peers listened to cost less than 0.8."""
+    costs = iter((2.0, 1.0, peers + 0.001))
+    monkeypatch.setattr(sapefl_plus, "_shifted_losses", lambda *_: torch.full_like(group.present, next(costs)))
+    found = ALGORITHM.site_round(group, SapePlusOptions()).state["listens"]
+    assert found.tolist() == [listens, listens, listens, 0.0]  # one row is clear about nothing
 
 
 def test_how_often_somebody_looks_changes_no_model() -> None:

@@ -152,7 +152,10 @@ def test_sapefl_plus_listens_where_the_exact_mean_advantage_says_so(
         by_labels = CLASSIFICATION.label_shift
         assert by_labels is not None
         mix = by_labels(group.label_counts, group.row_counts.unsqueeze(1)).unsqueeze(1)
-        expected = group.losses(anchors[-1].theta) < group.losses(group.everywhere(theta), mix)
+        common, peers = group.outputs(group.everywhere(theta)), group.outputs(anchors[-1].theta)
+        answers = (torch.zeros_like(common) + mix, common + mix, peers)
+        nothing, common, peers = (group.task.losses(one, group.labels) * group.present for one in answers)
+        expected = (common - peers).sum(1) > 0.2 * (nothing - common).relu().sum(1)
         assert found.tolist() == expected.float().tolist()
         heard |= set(found.tolist())
     assert heard == {0.0, 1.0}

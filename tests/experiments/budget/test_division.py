@@ -30,5 +30,5 @@ def test_a_share_of_the_budget_is_named_by_what_was_asked(request_for: Callable[
     assert [sheet.header[3:] for sheet in sheets("fedas")] == [("update", "Fisher weight for similarity_score")]
     shares, _ = sheets("sapefl-plus")
     asked = ("similarities", "label shares", "fit of peers")
-    assert shares.header[3:] == ("update", "theta_personal", *(f"{one} for theta_personal" for one in asked))
+    assert shares.header[3:] == ("update", *(f"{one} for update" for one in asked))
     assert sum(int(part.rstrip("%")) for part in shares.rows[0][3:]) == pytest.approx(100, abs=3)
