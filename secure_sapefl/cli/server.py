@@ -136,6 +136,7 @@ def status(
         return
     typer.echo(printable(f"Study {found['study']} ({found['digest'][:16]}): {_progress(found)}"))
     print_table("", ("site", "online", "rounds", "last answer", "MB up", "MB down"), map(_cells, found["sites"]))
+    typer.echo(_committee(found.get("history", [])), nl=False)
     if found.get("results"):  # 0.1.0 had none
         print_table(_summed(found["results"]), ("test result", "mean over sites", "spread"), _result_rows(found))
     warn_of_certificate(found)
@@ -177,6 +178,18 @@ def _without_sum(history: list[dict[str, Any]]) -> str:
     """Rounds that ended without a sum, and why, the last one in words."""
     reasons = [left["reason"] for one in history for left in one["left_out"] if left["site"] == "server"]
     return f"; {len(reasons)} without a sum, the last because {reasons[-1]}" if reasons else ""
+
+
+def _committee(history: list[dict[str, Any]]) -> str:
+    """What opening the last sum cost, in a study with joint keys; else nothing."""
+    if not history or "committee" not in history[-1]:
+        return ""
+    last, legs = history[-1], history[-1]["committee"]
+    return (
+        f"The committee's legs took {legs['seconds']:.1f} of {last['seconds']:.1f} s in the last round: "
+        f"{legs['bytes_of_shares'] / 1e3:.0f} kB of shares with {last['sent']} uploads, "
+        f"{legs['bytes_down'] / 1e3:.0f} kB to its members, {legs['bytes_up'] / 1e3:.0f} kB from them.\n"
+    )
 
 
 def _tls(folder: Path | None, without: bool) -> "Tls | None":

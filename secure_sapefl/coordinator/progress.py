@@ -71,6 +71,7 @@ class CommitteeWork:
 
     attempt: int  # the last at this round, from 0
     seconds: float = 0.0
+    bytes_of_shares: int = 0  # that came with the uploads, in this attempt
     bytes_up: int = 0
     bytes_down: int = 0
 

@@ -35,6 +35,15 @@ def test_server_status_as_a_table(state: Path) -> None:
     assert "rejected round 1" in " ".join(shown.split())
 
 
+def test_what_the_committee_cost_is_said_where_there_is_one(tmp_path: Path) -> None:
+    legs = {"attempt": 0, "seconds": 19.24, "bytes_of_shares": 248_400, "bytes_up": 126_000, "bytes_down": 256_000}
+    last = {"sent": 4, "seconds": 24.0, "left_out": [], "committee": legs}
+    (tmp_path / "status.json").write_text(json.dumps(SERVER | {"history": [last]}))
+    shown = " ".join(RUN.invoke(app, ["server", "status", "--state", str(tmp_path)]).output.split())
+    assert "legs took 19.2 of 24.0 s in the last round: 248 kB of shares with 4 uploads, 256 kB to its" in shown
+    assert "126 kB from them" in shown
+
+
 def test_server_status_as_json(state: Path) -> None:
     found = json.loads(RUN.invoke(app, ["server", "status", "--state", str(state), "--format", "json"]).output)
     assert found["sites"][0] == SITE

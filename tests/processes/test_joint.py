@@ -34,8 +34,8 @@ def test_four_hospitals_open_every_sum_together(joint: Small) -> None:
     for index, one in enumerate(study.status()["history"]):
         legs = one["committee"]
         print(
-            f"\nround {index}: {one['seconds']:.1f} s, of it the committee {legs['seconds']:.1f} s; to the members "
-            f"{legs['bytes_down']:,} bytes, from them {legs['bytes_up']:,}"
+            f"\nround {index}: {one['seconds']:.1f} s, of it the committee {legs['seconds']:.1f} s; of shares "
+            f"{legs['bytes_of_shares']:,} bytes, to the members {legs['bytes_down']:,}, from them {legs['bytes_up']:,}"
         )
     assert all(signed(study, site) == [0, 1] for site in study.file.sites)
     assert [one["attempt"] for one in work(study)] == [0, 0]

@@ -105,7 +105,11 @@ class JointRounds(Rounds):
     def take_in(self, message: ToServer) -> None:
         """What comes from an attempt that is over counts for nothing: the site is asked again. Who would have to be
         asked the very same, because it said nothing or nothing that holds, is left alone for a while."""
-        super().take_in(replace(message, upload=None) if self._from_before(message.upload) else message)
+        if self._from_before(message.upload):
+            message = replace(message, upload=None)
+        if message.upload is not None and self.invites(message.site):
+            self._work.bytes_of_shares += sum(len(share.content) for share in message.upload.shares)
+        super().take_in(message)
         asked = self._asked.pop(message.site, None)
         if message.said is not None and self._consents is not None:
             self._consents.hear(message.said)

@@ -50,6 +50,7 @@ def test_every_site_opens_every_sum_and_signs_one_claim_a_round(world: World) ->
     work = [one["committee"] for one in deployed.server.status()["history"]]
     assert [one["attempt"] for one in work] == [0, 0]
     assert all(one["bytes_up"] > 4 * 30_000 and one["bytes_down"] > 4 * 30_000 for one in work)
+    assert all(4 * 61_000 < one["bytes_of_shares"] < 4 * 64_000 for one in work), "two seeds, and two of 30 kB, a site"
 
 
 def test_one_member_may_be_away_from_the_start(world: World) -> None:
