@@ -24,7 +24,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
-from evidence_page import Kept, best_first, written
+from evidence_page import Kept, best_first, candidates, written
 
 from secure_sapefl.algorithms.registry import ALGORITHMS
 
@@ -78,7 +78,13 @@ def _studies() -> tuple[Study, ...]:
     }
     image = "--partition dirichlet --kappa 0.3 --clients 50 --rows 4000 --rounds 30 --seeds 2"
     images = {name: f"--dataset {name} {image}" for name in ("mnist", "fmnist", "emnist", "cifar10", "cifar100")}
-    untuned = tuple(Study(name=name, arguments=arguments) for name, arguments in (cheap | images).items())
+    rows = "--partition dirichlet --clients 20 --rounds 15 --local-epochs 3 --rows 4000 --seed 300 --seeds 2"
+    values = ",".join(f"{method}:{option}={value}" for method, option, value in candidates())
+    defaults = {
+        f"defaults-{name}": f"--dataset {name} {rows} --validation --methods {values}" for name in ("synthetic", "har")
+    }
+    every = defaults | cheap | images
+    untuned = tuple(Study(name=name, arguments=arguments) for name, arguments in every.items())
     tuned = tuple(
         Study(name=f"{name}-tuned", arguments=f"{cheap[name]} --tune", tuned_after=name)
         for name in ("synthetic", "har", "clustered-40")

@@ -9,7 +9,7 @@ import evidence
 import pytest
 import typer
 from evidence import STUDIES, Study
-from evidence_page import MARKS, SECTIONS
+from evidence_page import CHOICES, MARKS, SECTIONS
 
 from secure_sapefl.algorithms.registry import ALGORITHMS
 from secure_sapefl.cli.app import app
@@ -71,7 +71,9 @@ def test_every_study_is_a_command_that_compare_understands_and_has_its_column():
     for study in STUDIES:
         out = command.make_context("compare", shlex.split(study.command)[2:]).params["out"]
         assert Path(out).name == study.name
-    assert {name for section in SECTIONS for name in section.studies} == {study.name for study in STUDIES}
+    assert {name for section in SECTIONS for name in section.studies} | set(CHOICES) == {
+        study.name for study in STUDIES
+    }
 
 
 def run_of(method, accuracy):
@@ -108,6 +110,23 @@ def test_tables_are_written_into_the_page_and_nothing_else_of_it_is_touched(fold
     (before, _), (after, table) = (_parts(text) for text in (page, evidence.PAGE.read_text()))
     assert before == after
     assert "| `local` | 50.0 |" in table
+
+
+def test_what_a_default_was_chosen_from_is_shown_by_value(folder, monkeypatch):
+    runs = [
+        RUN | {"method": "fedprox", "judged_on": "validation", "settings": {"options": {"mu": mu}}, "main": [mu / 2]}
+        for mu in (0.1, 1.0)
+    ]
+    evidence.write(
+        next(one for one in STUDIES if one.name == "defaults-har"), {"command": "c", "sites": {}, "runs": runs}
+    )
+    page = folder / "page.md"
+    monkeypatch.setattr(evidence, "PAGE", page)
+    page.write_text("\n".join(MARKS))
+    assert evidence.main(["--page"]) == 0
+    assert "| `fedprox` | `mu=0.1` | 5.0 | default |" in page.read_text()
+    assert "| `fedprox` | `mu=1.0` | 50.0 |  |" in page.read_text()
+    assert "| `fedprox` | `mu=0.01` | – |  |" in page.read_text()
 
 
 def _parts(page):
