@@ -51,6 +51,7 @@ def schema(
     from secure_sapefl.data.tables.propose import guessed_person, guessed_site, propose, with_ranges
     from secure_sapefl.data.tables.readers import read_columns
     from secure_sapefl.data.tables.schema import schema_text
+    from secure_sapefl.data.tables.unread import unread
     from secure_sapefl.data.tables.values import examined, table_of
     from secure_sapefl.storage.files import write_whole, writing
 
@@ -72,7 +73,7 @@ def schema(
         write_whole(out, (HEADER + schema_text(found)).encode())
     typer.echo(f"{file.name}: {columns.found}, {len(columns):,} rows")
     _show(found)
-    for one in findings(*examined(table_of(columns, found), found)):
+    for one in (*findings(*examined(table_of(columns, found), found)), *unread(columns, found)):
         typer.echo(one.sentence)
     typer.echo(f"Schema: {out}. Read it and correct it; it was read off records.")
 
@@ -185,4 +186,5 @@ def _label(schema: "TableSchema") -> str:
 
 def _said(feature: object) -> str:
     levels, low, high = (getattr(feature, name, None) for name in ("levels", "low", "high"))
-    return ", ".join(levels) if levels else f"{low} to {high}"
+    written = getattr(feature, "format", "")
+    return ", ".join(levels) if levels else f"{low} to {high}" + (f", written {written}" if written else "")

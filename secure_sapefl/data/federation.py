@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from secure_sapefl.config import Agreed, PrivacyUnit, PublicFacts
 from secure_sapefl.data.prepare import AS_GIVEN, Recipe
-from secure_sapefl.data.tables.findings import Finding
+from secure_sapefl.data.tables.examined import Finding
 from secure_sapefl.errors import BadInput
 from secure_sapefl.labels import BINS, CLASSES, Labels
 

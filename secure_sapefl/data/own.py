@@ -29,10 +29,12 @@ from secure_sapefl.data.table import Table
 from secure_sapefl.data.tables.array_labels import codes, labels_of
 from secure_sapefl.data.tables.choice import OPTIONS, Wish, prepared, require_fixed
 from secure_sapefl.data.tables.columns import Columns, is_missing
-from secure_sapefl.data.tables.findings import Examined, Finding, findings
+from secure_sapefl.data.tables.examined import Examined, Finding
+from secure_sapefl.data.tables.findings import findings
 from secure_sapefl.data.tables.propose import guessed_site, label_columns, label_settings, propose
 from secure_sapefl.data.tables.readers import read_columns
 from secure_sapefl.data.tables.schema import Numeric, TableSchema, load_table_schema
+from secure_sapefl.data.tables.unread import unread
 from secure_sapefl.data.tables.values import by_label, examined, table_of
 from secure_sapefl.errors import BadInput
 from secure_sapefl.labels import LabelKind, Labels, Scale
@@ -87,9 +89,13 @@ def _by_schema(source: Path | Columns, chosen: Mapping[str, Any], reading: Readi
     table = table_of(columns, schema)
     natural = table.group is not None if reading.partition is None else reading.partition == "natural"
     apart = schema.scaling == "site" and (reading.private or (reading.schema is not None and natural))
-    found = () if reading.private else (*findings(*examined(table, schema)), *_unnamed_site(columns, schema))
+    found = () if reading.private else _findings(columns, table, schema)
     named = replace(table, source=f"{columns.source}, {len(columns):,} rows", findings=found)
     return prepared(named, schema.features, _wish(reading, chosen, apart=apart))
+
+
+def _findings(columns: Columns, table: Table, schema: TableSchema) -> tuple[Finding, ...]:
+    return (*findings(*examined(table, schema)), *unread(columns, schema), *_unnamed_site(columns, schema))
 
 
 def _unnamed_site(columns: Columns, schema: TableSchema) -> tuple[Finding, ...]:

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from secure_sapefl.data.prepare import Prepare
-from secure_sapefl.data.tables.findings import Finding
+from secure_sapefl.data.tables.examined import Finding
 from secure_sapefl.data.tables.tally import CountPlan
 from secure_sapefl.labels import CLASSES, Labels
 

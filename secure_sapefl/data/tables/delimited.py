@@ -7,6 +7,7 @@ cannot be UTF-8, each line for itself; and a comma inside a number is a decimal 
 
 import codecs
 import csv
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
@@ -16,20 +17,24 @@ from secure_sapefl.errors import BadInput
 
 SEPARATORS: Final = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "vertical bars"}
 _FALLBACK: Final = "cp1252"
+_TOLD: Final = re.compile(r"sep=([,;\t|])\s*", re.IGNORECASE)  # as Excel writes it, above the header
 
 
 def read_delimited(path: Path) -> Columns:
     """The cells below the header line, stripped, with what was found out about the file."""
     lines, encoding = _decoded(path)
-    separator = _separator(lines[0]) if lines else ","
+    told = _TOLD.fullmatch(lines[0]) if lines else None
+    lines = lines[1:] if told else lines
+    separator = told[1] if told else _separator(lines[0]) if lines else ","
     try:
-        rows = [[cell.strip() for cell in line] for line in csv.reader(lines, delimiter=separator) if line]
+        rows = [[cell.strip() for cell in line] for line in csv.reader(lines, delimiter=separator)]
     except csv.Error as error:
         raise BadInput(f"{path.name} is not a readable CSV file ({error}). Save it as UTF-8 text.") from error
+    rows = [row for row in rows if any(row)]  # a line of separators alone is no record
     if len(rows) < 2:
         raise BadInput(f"{path.name} has no rows below its header line.")
     header, rows = rows[0], rows[1:]
-    for number, row in enumerate(rows, start=2):
+    for number, row in enumerate(rows, start=2 + bool(told)):
         if len(row) != len(header):
             raise BadInput(f"{path.name}, line {number}: {len(row)} cells, the header has {len(header)}.")
     if separator != ",":

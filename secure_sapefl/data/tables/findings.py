@@ -4,61 +4,28 @@ A dangerous one stops a run until somebody waves it through by its name (``--acc
 looked for: whether a study takes place must not depend on a record. Owners look for themselves, with `data check`.
 """
 
+import math
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
-from numpy.typing import NDArray
 
+from secure_sapefl.data.tables.examined import FEWEST_ROWS, MOST_CLASSES, Examined, Finding, Floats
+from secure_sapefl.data.tables.leaks import follows, leaks
+from secure_sapefl.data.tables.unread import NO_VALUE, ONE_VALUE
 from secure_sapefl.errors import BadInput
-from secure_sapefl.metrics import average_ranks
 
-Floats = NDArray[np.float64]
-Codes = NDArray[np.int64]
 FEWEST_TEST_ROWS: Final = 10
 TEST_PART: Final = 0.2
-MOST_CLASSES: Final = 20
-FEWEST_ROWS: Final = 30  # below, everything may look like anything
-ALMOST: Final = 0.995
 FAR_OFF: Final = 1e4  # spreads of a column away from its middle
-_ID: Final = re.compile(r"(^|[\W_])(id|nr|no|num|number|mrn|case|fall|record|patient)([\W_]|$)", re.IGNORECASE)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Finding:
-    kind: str
-    column: str
-    says: str
-    dangerous: bool = False
-
-    @property
-    def name(self) -> str:
-        """By which it is waved through."""
-        return f"{self.kind}:{self.column}"
-
-    @property
-    def sentence(self) -> str:
-        return f"Column {self.column!r}: {self.says}."
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Examined:
-    """A table as findings see it: codes of levels, days and numbers side by side, NaN where missing."""
-
-    X: Floats
-    names: tuple[str, ...]
-    levels: tuple[tuple[str, ...], ...]  # of each column; empty for numbers
-    y: Codes
-    classes: tuple[str, ...]
-    label: str
-    group: Codes | None = None
-    group_names: tuple[str, ...] = ()
-    site: str = "site"
-    left_out: tuple[str, ...] = ()  # text columns taken for identifiers
-    target: Floats | None = None  # where the label is a number; ``y`` are tenths of it
+WIDEST: Final = 1e6  # of a column that is nearly constant
+BY_CHANCE: Final = 10  # times as many twins as chance makes are no surprise yet: columns depend on each other
+_PERSON: Final = r"id|nr|mrn|case|fall|patient|subject|person"
+_ENDS: Final = r"nummer|number|num[eé]ro"
+_WHOSE: Final = re.compile(rf"(?i:(^|[\W_])({_PERSON})([\W_]|$)|({_ENDS})$)|[a-z]I[Dd]$")
+_ID: Final = re.compile(rf"{_WHOSE.pattern}|(?i:(^|[\W_])(no|num|number|record)([\W_]|$))")
 
 
 def findings(*tables: Examined) -> tuple[Finding, ...]:
@@ -69,77 +36,44 @@ def findings(*tables: Examined) -> tuple[Finding, ...]:
 
 def require_accepted(found: Sequence[Finding], accepted: str) -> None:
     """Stop at dangerous findings that nobody has waved through; ``accepted`` lists names, parted by commas."""
-    names = {name.strip() for name in accepted.split(",") if name.strip()}
-    stopping = [one for one in found if one.dangerous and one.name not in names]
+    listed = f",{_tight(accepted)},"
+    stopping = [one for one in found if one.dangerous and f",{_tight(one.name)}," not in listed]
     if stopping:
         said = " ".join(one.sentence for one in stopping)
-        waved = ",".join([*sorted(names), *(one.name for one in stopping)])
+        waved = ",".join([*filter(None, [accepted.strip()]), *(one.name for one in stopping)])
         raise BadInput(
             f"{said} A model of such a table says nothing about patients. Correct the table, or, if it is meant, wave "
             f"it through: --accept '{waved}'."
         )
 
 
+def _tight(names: str) -> str:
+    """Without spaces at commas, which part names and may be in one."""
+    return re.sub(r"\s*,\s*", ",", names.strip())
+
+
 def _identifiers(table: Examined) -> Iterator[Finding]:
-    for name in table.left_out:
-        says = "too many different values to be categories; it is left out. If it names persons, let a schema say so"
-        yield Finding(kind="identifier", column=name, says=says)
     for name, values in _numbers(table):
-        whole = len(values) >= FEWEST_ROWS and bool((values == np.round(values)).all())
-        if whole and len(np.unique(values)) == len(values):
+        if len(values) < FEWEST_ROWS or bool((values != np.round(values)).any()):
+            continue
+        different = len(np.unique(values))
+        if different == len(values):
             counting = values.max() - values.min() == len(values) - 1
             if counting or _ID.search(name):
                 says = "a different whole number in every record, like a case number; a model would learn the order"
                 yield Finding(kind="identifier", column=name, says=says, dangerous=True)
-
-
-def _leaks(table: Examined) -> Iterator[Finding]:
-    shares = np.bincount(table.y, minlength=len(table.classes)) / max(len(table.y), 1)
-    if len(table.y) < FEWEST_ROWS or shares.max() > 0.95:
-        return
-    for place, name in enumerate(table.names):
-        known = ~np.isnan(table.X[:, place])
-        if known.sum() >= FEWEST_ROWS and (told := _tells(table.X[known, place], table.y[known])) >= ALMOST:
-            same = "equal" if told == 1 else "nearly equal"
-            says = f"{same} to the label {table.label!r}: it tells the class of {told:.1%} of the records by itself"
-            yield Finding(kind="label", column=name, says=says, dangerous=True)
-
-
-def _follows(table: Examined) -> Iterator[Finding]:
-    """Columns whose order is that of a label that is a number."""
-    if table.target is None:
-        return
-    for place, name in enumerate(table.names):
-        known = ~np.isnan(table.X[:, place])
-        values, target = table.X[known, place], table.target[known]
-        if len(values) < FEWEST_ROWS or min(len(np.unique(values)), len(np.unique(target))) <= MOST_CLASSES:
-            continue
-        alike = abs(float(np.corrcoef(average_ranks(values), average_ranks(target))[0, 1]))
-        if alike >= ALMOST:
-            says = (
-                f"in the same order as the label {table.label!r} (rank correlation {alike:.3f}): it tells it by itself"
-            )
-            yield Finding(kind="label", column=name, says=says, dangerous=True)
-
-
-def _tells(values: Floats, y: Codes) -> float:
-    """How many records' class a column tells: by value where values are few, else by its ROC curve."""
-    distinct, codes = np.unique(values, return_inverse=True)
-    if len(distinct) <= MOST_CLASSES:
-        counts = np.zeros((len(distinct), int(y.max()) + 1))
-        np.add.at(counts, (codes, y), 1)
-        return float(counts.max(axis=1).sum() / len(y)) if len(distinct) > 1 else 0.0
-    if len(np.unique(y)) != 2:
-        return 0.0
-    positive, ranks = y == y.max(), average_ranks(values)
-    count = int(positive.sum())
-    area = (ranks[positive].sum() - count * (count + 1) / 2) / (count * (len(y) - count))
-    return float(max(area, 1 - area))
+        elif different > max(MOST_CLASSES, 0.1 * len(values)) and _WHOSE.search(name):
+            says = f"{different:,} different whole numbers, called like a person's; let a schema say so (person = …)"
+            yield Finding(kind="identifier", column=name, says=says, dangerous=True)
 
 
 def _continuous_label(table: Examined) -> Iterator[Finding]:
-    many = len(table.classes) > MOST_CLASSES and len(table.classes) > 0.1 * len(table.y)
-    if many and all(_is_number(name) for name in table.classes):
+    if len(table.classes) < 3 or not all(_is_number(name) for name in table.classes):
+        return
+    numbers = sorted(float(name) for name in table.classes)
+    many = len(numbers) > MOST_CLASSES
+    coded = numbers in ([*range(len(numbers))], [*range(1, len(numbers) + 1)])
+    if (many and (not coded or len(numbers) > 0.1 * len(table.y))) or any(value % 1 for value in numbers):
         says = (
             f"{len(table.classes)} different numbers as classes; it looks like a measured quantity, not like a class "
             "(then choose --task regression)"
@@ -164,8 +98,7 @@ def _constant(table: Examined) -> Iterator[Finding]:
         values = table.X[:, place]
         known = values[~np.isnan(values)]
         if len(table.X) > 1 and len(np.unique(known)) <= 1:
-            says = "the same value in every record; nothing can be learned from it" if len(known) else "never recorded"
-            yield Finding(kind="constant", column=name, says=says)
+            yield Finding(kind="constant", column=name, says=ONE_VALUE if len(known) else NO_VALUE)
 
 
 def _far_off(table: Examined) -> Iterator[Finding]:
@@ -173,8 +106,10 @@ def _far_off(table: Examined) -> Iterator[Finding]:
         if len(values) < FEWEST_ROWS:
             continue
         low, middle, high = np.quantile(values, (0.1, 0.5, 0.9))
-        spread = max(high - low, abs(middle) * 1e-3, 1e-12)
-        count = int((np.abs(values - middle) > FAR_OFF * spread).sum())
+        away = np.abs(values - middle)
+        usual = float(np.median(away[away > 0])) if (away > 0).any() else 0.0
+        spread = max(high - low or min(usual, WIDEST), abs(middle) * 1e-3)  # most may be equal: 0, and seldom 1
+        count = int((away > FAR_OFF * spread).sum())
         if count:
             words = "one value is" if count == 1 else f"{count:,} values are"
             says = f"{words} over {FAR_OFF:,.0f} times as far from the middle as most; perhaps a code for missing"
@@ -183,8 +118,8 @@ def _far_off(table: Examined) -> Iterator[Finding]:
 
 def _duplicates(table: Examined) -> Iterator[Finding]:
     rows = [row.tobytes() + label.tobytes() for row, label in zip(table.X + 0.0, table.y, strict=True)]
-    times = Counter(rows)
-    if len(times) < 0.8 * len(rows):  # few columns of few values: twins are no surprise
+    distinct = list({row: place for place, row in enumerate(rows)}.values())
+    if len(rows) - len(distinct) <= BY_CHANCE * _twins_by_chance(table, distinct):
         return
     groups = np.zeros(len(rows), np.int64) if table.group is None else table.group
     within = sum(count - 1 for count in Counter(zip(rows, groups.tolist(), strict=True)).values())
@@ -198,6 +133,18 @@ def _duplicates(table: Examined) -> Iterator[Finding]:
     if between:
         says = f"{between:,} records stand at several sites, word for word: one may test on what another trains on"
         yield Finding(kind="shared", column=table.site, says=says, dangerous=between >= 3)
+
+
+def _twins_by_chance(table: Examined, distinct: Sequence[int]) -> float:
+    """Pairs of equal records to be expected of columns like those of the distinct ones, had they nothing in common."""
+    columns = [*table.X[distinct].T, table.y[distinct].astype(np.float64)]
+    return len(table.y) ** 2 / 2 * math.prod(_alike(column) for column in columns)
+
+
+def _alike(column: Floats) -> float:
+    """The chance that two records have the same value."""
+    counts, n = np.unique(column, return_counts=True)[1], len(column)
+    return float((counts * (counts - 1)).sum() / max(n * (n - 1), 1))
 
 
 def _sites(table: Examined) -> Iterator[Finding]:
@@ -232,8 +179,8 @@ def _is_number(text: str) -> bool:
 
 _LOOKS: Final[tuple[Callable[[Examined], Iterator[Any]], ...]] = (
     _identifiers,
-    _leaks,
-    _follows,
+    leaks,
+    follows,
     _continuous_label,
     _spellings,
     _constant,

@@ -128,7 +128,7 @@ def _require_present(columns: Columns, label: str) -> Sequence[str]:
 
 def _require_numbers(columns: Columns, label: str) -> None:
     for index, cell in enumerate(columns.cells[label]):
-        if not _is_number(cell):
+        if not is_number(cell):
             raise columns.bad(label, index, "not a number, which --task regression predicts; name another --label")
 
 
@@ -144,7 +144,7 @@ def _proposed(name: str, cells: Sequence[str]) -> Feature | str:
     common: dict[str, Any] = {"name": name, "may_be_missing": len(present) < len(cells)}
     if not present:
         return "empty"
-    if all(map(_is_number, present)):
+    if all(map(is_number, present)):
         return Numeric(**common)
     if all(cell.lower() in SPELLINGS for cell in present):
         return Boolean(**common)
@@ -201,7 +201,7 @@ def _ends(values: Iterator[float]) -> tuple[float, float]:
     return min(numbers), max(numbers)
 
 
-def _is_number(cell: str) -> bool:
+def is_number(cell: str) -> bool:
     try:
         return math.isfinite(float(cell))
     except ValueError:

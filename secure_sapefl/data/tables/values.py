@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from secure_sapefl.data.table import Table
 from secure_sapefl.data.tables.columns import Columns, is_missing
-from secure_sapefl.data.tables.findings import Examined
+from secure_sapefl.data.tables.examined import Examined
 from secure_sapefl.data.tables.preparation import preparation
 from secure_sapefl.data.tables.schema import (
     Boolean,
@@ -63,7 +63,6 @@ def examined(table: Table, schema: TableSchema) -> tuple[Examined, ...]:
         group=table.group,
         group_names=table.group_names,
         site=schema.site or "site",
-        left_out=schema.identifiers or (),
     )
     return by_label(whole, table)
 

@@ -33,6 +33,18 @@ def test_decimal_commas_are_points_where_commas_part_no_columns(tmp_path: Path) 
     assert columns.cells == {"a": ("-61.5", "3"), "b": ("one, two", "4,x")}
 
 
+@pytest.mark.parametrize("mark", [";", "\t", ","])
+def test_the_separator_that_excel_writes_above_the_header(tmp_path: Path, mark: str) -> None:
+    columns = read_delimited(write(tmp_path, f"sep={mark}\r\n" + GOOD.replace(",", mark).replace("\n", "\r\n")))
+    assert columns.cells["hospital"] == ("north", "south", "north")
+    with pytest.raises(BadInput, match="line 6: 1 cells"):
+        read_delimited(write(tmp_path, f"sep={mark}\n" + GOOD.replace(",", mark) + "61\n"))
+
+
+def test_lines_of_separators_alone_are_no_records(tmp_path: Path) -> None:
+    assert len(read_delimited(write(tmp_path, GOOD + ",,\n , ,\n\n"))) == 3
+
+
 def test_windows_letters_are_read_line_by_line(tmp_path: Path) -> None:
     """A line that is not UTF-8 changes itself alone: the other keeps its Unicode."""
     path = tmp_path / "patients.csv"

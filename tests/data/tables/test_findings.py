@@ -5,7 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from secure_sapefl.data.tables.findings import Examined, Finding, findings, require_accepted
+from secure_sapefl.data.tables.examined import Examined, Finding
+from secure_sapefl.data.tables.findings import findings, require_accepted
 from secure_sapefl.errors import BadInput
 
 N = 200
@@ -41,22 +42,19 @@ def test_nothing_is_found_in_a_sound_table(sound: Examined) -> None:
 
 @pytest.mark.parametrize(
     ("name", "values"),
-    [("row", np.arange(N) + 1000.0), ("case nr", np.arange(N)[::-1] * 7.0), ("Patient_ID", np.arange(N) * 3.0)],
+    [
+        ("row", np.arange(N) + 1000.0),
+        ("case nr", np.arange(N)[::-1] * 7.0),
+        ("Patient_ID", np.arange(N) * 3.0),
+        ("PatientID", np.arange(N) * 3.0),
+        ("Aufnahmenummer", np.arange(N) * 3.0),
+        ("patient", np.arange(N) // 2 * 3.0),  # two visits each
+    ],
 )
 def test_case_numbers(sound: Examined, name: str, values: np.ndarray) -> None:
     assert named(with_column(sound, name, values)) == {f"identifier:{name}": True}
-    assert named(with_column(sound, "steps", np.arange(N) * 3.0)) == {}
-
-
-def test_the_label_again_exactly_nearly_or_as_a_number(sound: Examined) -> None:
-    assert named(with_column(sound, "code", 1.0 - sound.y)) == {"label:code": True}
-    nearly = sound.y.astype(float)
-    nearly[3] = 1 - nearly[3]
-    assert "nearly equal" in findings(with_column(sound, "code", nearly))[0].says
-    score = sound.y + np.random.default_rng(1).uniform(0, 0.5, N)
-    assert named(with_column(sound, "score", score)) == {"label:score": True}
-    useful = sound.y + np.random.default_rng(1).normal(0, 1, N)
-    assert named(with_column(sound, "lab", useful)) == {}
+    for ordinary, numbers in (("steps", np.arange(N) * 3.0), ("number of visits", np.arange(N) // 2 * 3.0)):
+        assert named(with_column(sound, ordinary, numbers)) == {}
 
 
 def test_a_measured_quantity_is_no_class(sound: Examined) -> None:
@@ -64,6 +62,16 @@ def test_a_measured_quantity_is_no_class(sound: Examined) -> None:
     table = replace(sound, y=y, classes=tuple(f"{k / 10}" for k in range(100)))
     assert named(table)["continuous:ill"]
     assert "continuous:ill" not in named(replace(table, classes=tuple(f"kind {k}" for k in range(100))))
+    ages = replace(sound, y=np.arange(N) % 5, classes=("0.5", "1", "1.5", "2", "2.5"))
+    assert named(ages)["continuous:ill"]
+    assert "continuous:ill" not in named(replace(ages, classes=("1", "2", "3", "4", "5")))
+    rows = np.arange(900)
+    many = Examined(
+        X=np.random.default_rng(0).normal(size=(900, 1)), names=("lab",), levels=((),), y=rows % 60, label="ill",
+        classes=tuple(str(20 + k) for k in range(60)),
+    )  # fmt: skip
+    assert named(many) == {"continuous:ill": True}
+    assert named(replace(many, classes=tuple(str(k) for k in range(60)))) == {}
 
 
 def test_spellings_are_dangerous_in_the_label(sound: Examined) -> None:
@@ -83,6 +91,25 @@ def test_one_value_of_1e30(sound: Examined) -> None:
     (found,) = findings(sound)
     assert (found.name, found.dangerous) == ("outlier:age", True)
     assert "one value" in found.says
+
+
+def test_seldom_is_not_far_off(sound: Examined) -> None:
+    """Most are 0: a seldom 1, or a seldom dose, is no outlier; one value of 1e30 among them is."""
+    for seldom in (1.0, 25_000.0, 1e5):
+        values = np.where(np.arange(N) % 29 == 0, seldom, 0.0)
+        assert named(with_column(sound, "dialysis", values)) == {}
+        values[3] = 1e30
+        assert named(with_column(sound, "dialysis", values)) == {"outlier:dialysis": True}
+    alone = np.zeros(N)
+    alone[3] = 1e30
+    assert named(with_column(sound, "dialysis", alone)) == {"outlier:dialysis": True}
+
+
+def test_a_file_that_was_pasted_twice(sound: Examined) -> None:
+    assert sound.group is not None
+    twice = replace(sound, X=np.tile(sound.X, (2, 1)), y=np.tile(sound.y, 2), group=np.tile(sound.group, 2))
+    assert named(twice) == {"duplicates:ill": False}
+    assert named(replace(twice, group=np.repeat([0, 1], N))) == {"shared:site": True}
 
 
 def test_copies_within_a_site_and_between_sites(sound: Examined) -> None:
@@ -118,15 +145,8 @@ def test_a_run_stops_until_the_finding_is_named() -> None:
     with pytest.raises(BadInput, match="--accept 'label:other,label:code,outlier:code'"):
         require_accepted(both, "label:other")
     require_accepted(found, "label:other, label:code")
+    comma = [replace(found[0], column="code, ward")]
+    with pytest.raises(BadInput, match="--accept 'label:code, ward'"):
+        require_accepted(comma, "")
+    require_accepted(comma, "label:other,label:code, ward")
     require_accepted([replace(found[0], dangerous=False)], "")
-
-
-def test_a_column_in_the_order_of_a_number_is_told() -> None:
-    target = np.linspace(0, 1, 60)
-    table = Examined(
-        X=np.stack([target**3, np.random.default_rng(0).normal(size=60)], axis=1),
-        names=("twin", "other"), levels=((), ()), y=np.zeros(60, np.int64), classes=("tenth 1",), label="stay",
-        target=target,
-    )  # fmt: skip
-    found = [one for one in findings(table, table) if one.kind == "label"]
-    assert [(one.column, one.dangerous) for one in found] == [("twin", True)]
