@@ -24,6 +24,26 @@ def test_joint_keys_keep_two_hundred_bits() -> None:
     assert "228" in report()
 
 
+def missed(weights: np.ndarray, pairs: list[tuple[int, int]]) -> np.ndarray:
+    """How many times fewer changes two of three ``pairs`` of sites reach than keep the weighted sum, for [n, 3]."""
+    steps = []
+    for first, second in pairs:
+        common, step = np.gcd(weights[:, first], weights[:, second]), np.zeros_like(weights)
+        step[:, first], step[:, second] = weights[:, second] // common, -weights[:, first] // common
+        steps.append(step)
+    across, least = np.cross(*steps), np.gcd.reduce(weights, axis=1)
+    return np.abs(across[:, 0]) * least // weights[:, 0]
+
+
+def test_changes_of_two_sites_at_a_time_make_up_all_that_keep_a_sum() -> None:
+    """The last step of the argument, for every three weights of a plan; two fixed pairs alone do not do."""
+    some = range(1, 33)
+    weights = np.array([(u, v, w) for u in some for v in some for w in some])
+    chains = [missed(weights, pairs) for pairs in ([(0, 1), (1, 2)], [(0, 1), (0, 2)], [(0, 2), (1, 2)])]
+    assert (np.gcd.reduce(chains) == 1).all()
+    assert missed(np.array([[2, 3, 4]]), [(0, 1), (1, 2)]) == 3
+
+
 @pytest.mark.parametrize(("weight_bits", "limit"), [(5, 2.0**-32), (0, 2.0**-12)])
 def test_a_rounded_gaussian_is_nearly_a_discrete_one(weight_bits: int, limit: float) -> None:
     """Relative difference of chances within six widths, to the discrete Gaussian of variance sigma² + 1/12."""
