@@ -10,6 +10,7 @@ import importlib
 import importlib.util
 import inspect
 import sys
+import traceback
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from importlib.machinery import SourceFileLoader
@@ -23,6 +24,7 @@ Kind = Literal["method", "dataset", "model", "task"]
 USUAL: Final[Mapping[Kind, str]] = MappingProxyType(
     {"method": "ALGORITHM", "dataset": "SPEC", "model": "build", "task": "TASK"}
 )
+_MODULES: Final[set[str]] = set()  # that such code was taken from, by their names
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +57,7 @@ def load(name: str, what: Kind) -> OwnCode:
     if not place or not attribute:
         raise BadInput(f"The {what} {name!r} is not FILE.py:NAME or package.module:NAME.")
     module, digest = _from_file(Path(place), what) if place.endswith(".py") else _imported(place, what)
+    _MODULES.add(module.__name__)
     if not hasattr(module, attribute):
         raise BadInput(f"The {what} {name!r}: {place} has no {attribute!r}. It defines: {_defined(module)}.")
     return OwnCode(name, getattr(module, attribute), digest)
@@ -76,6 +79,18 @@ def _source(thing: Any) -> str:
 
 def _digest(source: str) -> str:
     return hashlib.sha256(source.encode()).hexdigest()[:32]
+
+
+def blamed(error: BaseException) -> str | None:
+    """The line of such code that an error comes from, or that made the call which ended in it; None if there is none.
+
+    In Python the error itself is more use to whoever wrote that code; this is for the command line."""
+    calls = [call for call in traceback.walk_tb(error.__traceback__) if call[0].f_globals.get("__name__") in _MODULES]
+    if not calls:
+        return None
+    (frame, line), words = calls[-1], f"{type(error).__name__}: {error}".removesuffix(".")
+    where = f"{frame.f_code.co_filename}, line {line}, in {frame.f_code.co_name}"
+    return f"{where}: {words}. That is code of your own: mend it there."
 
 
 class _AsRead(SourceFileLoader):
@@ -106,7 +121,7 @@ def _from_file(path: Path, what: str) -> tuple[ModuleType, str]:
         sys.modules[name] = module = importlib.util.module_from_spec(spec)  # dataclasses look their module up
         try:
             loader.exec_module(module)
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             del sys.modules[name]
             raise BadInput(f"The {what}: {path} cannot be run ({type(error).__name__}: {error}).") from error
     return sys.modules[name], digest

@@ -1,12 +1,13 @@
 """Code of the user's own: found, run once, told apart by its source, and refused in a sentence."""
 
 import math
+import re
 from pathlib import Path
 
 import pytest
 
 from secure_sapefl.errors import BadInput
-from secure_sapefl.own_code import Kind, load, names_own_code, own_function, short
+from secure_sapefl.own_code import Kind, blamed, load, names_own_code, own_function, short
 
 
 def some_function() -> int:
@@ -97,3 +98,20 @@ def test_a_file_that_fails_and_one_without_the_name(tmp_path: Path) -> None:
     (tmp_path / "other.py").write_text("def make(about):\n    pass\n")
     with pytest.raises(BadInput, match=r"has no 'build'\. It defines: make"):
         load(f"{tmp_path / 'other.py'}:build", "model")
+
+
+def test_a_file_that_ends_the_process_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "program.py").write_text("import sys\nsys.exit(0)\n")
+    with pytest.raises(BadInput, match=r"program.py cannot be run \(SystemExit: 0\)"):
+        load(f"{tmp_path / 'program.py'}", "model")
+
+
+def test_an_error_is_put_down_to_the_file_it_comes_from(tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text("def half(n):\n    return int(n) / 2\n")
+    half = load(f"{tmp_path / 'mine.py'}:half", "model").value
+    with pytest.raises(ValueError, match="invalid literal") as raised:
+        half("three")
+    assert re.search(r"mine.py, line 2, in half: ValueError: invalid literal .*\. That is", blamed(raised.value) or "")
+    with pytest.raises(ValueError, match="invalid literal") as raised:
+        int("three")
+    assert blamed(raised.value) is None

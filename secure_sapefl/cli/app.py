@@ -1,7 +1,7 @@
 """`secure-sapefl`: registers the commands and turns errors into sentences and exit codes.
 
-Exit codes: 0 the work was done; 1 a fault of ours (please report it); 2 bad usage or bad input; 3 an audit found
-a promise broken; 130 interrupted.
+Exit codes: 0 the work was done; 1 a fault of ours (please report it); 2 bad usage, bad input, or a fault of code that
+the user brought; 3 an audit found a promise broken; 130 interrupted.
 """
 
 import os
@@ -34,7 +34,8 @@ from secure_sapefl.cli import (
     study,
 )
 from secure_sapefl.cli.experiment_options import SweepCommand
-from secure_sapefl.errors import SapeflError
+from secure_sapefl.errors import BadInput, SapeflError
+from secure_sapefl.own_code import blamed
 from secure_sapefl.plain_text import sentence
 
 app = typer.Typer(
@@ -99,3 +100,8 @@ def main() -> None:
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(0)
+    except Exception as error:
+        if (said := blamed(error)) is None:
+            raise
+        _say(said)
+        sys.exit(BadInput.exit_code)

@@ -6,6 +6,7 @@ one record through another's gradient.
 """
 
 from collections.abc import Iterator
+from contextlib import AbstractContextManager, nullcontext
 
 import torch
 from torch import Tensor, nn
@@ -17,7 +18,7 @@ from secure_sapefl.models.keyed import KeyedDraws
 from secure_sapefl.models.probing import made_up
 
 _NORMS = (nn.modules.batchnorm._NormBase,)  # torch's common name for batch and instance norm
-_INSTEAD = "Use nn.GroupNorm or nn.LayerNorm instead, or freeze it (requires_grad_(False))."
+_INSTEAD = "Use nn.GroupNorm or nn.LayerNorm instead"
 
 
 def materialised(module: object, about: Description) -> nn.Module:
@@ -25,7 +26,7 @@ def materialised(module: object, about: Description) -> nn.Module:
     if not isinstance(module, nn.Module):
         raise BadInput(f"The model's function gave {type(module).__name__}, expected a torch.nn.Module.")
     if any(isinstance(parameter, UninitializedParameter) for parameter in module.parameters()):
-        _answer(module.eval(), torch.zeros(2, *about.shape), about)
+        _answer(module.eval(), torch.zeros(2, *about.shape), about, nullcontext())
     return module
 
 
@@ -33,14 +34,8 @@ def check(module: nn.Module, about: Description) -> None:
     """All refusals in turn; ``module`` is in training, as `in_training` leaves it."""
     _check_weights(module)
     _check_layers(module)
-    kept = {name: buffer.clone() for name, buffer in module.named_buffers()}
-    _check_answer(module, about)
-    for name, buffer in module.named_buffers():
-        if not torch.equal(buffer, kept[name]):
-            raise BadInput(
-                f"The model changes its buffer {name!r} while it trains; only parameters are shared and kept. "
-                "Make it constant, or a parameter."
-            )
+    _check_training(module, about)
+    _check_use(module, about)
 
 
 def in_training(module: nn.Module) -> nn.Module:
@@ -58,6 +53,12 @@ def _check_weights(module: nn.Module) -> None:
     for name, weight in trained:
         if weight.dtype != torch.float32:
             raise BadInput(f"The model's {name!r} holds {weight.dtype}, expected torch.float32: call .float() on it.")
+    for name, value in module.state_dict().items():
+        if not isinstance(value, Tensor):
+            raise BadInput(
+                f"The model keeps a {type(value).__name__} as its state {name!r}, and nothing but tensors is stored. "
+                "Leave out get_extra_state, or make it a buffer."
+            )
 
 
 def _check_layers(module: nn.Module) -> None:
@@ -65,9 +66,10 @@ def _check_layers(module: nn.Module) -> None:
     for name, layer in module.named_modules():
         kind = type(layer).__name__
         if isinstance(layer, _NORMS) and layer.track_running_stats and name not in frozen:
+            or_frozen = ", or freeze it (requires_grad_(False))" if layer.affine else ""
             raise BadInput(
                 f"The model's {name!r} ({kind}) keeps running statistics of the site's records, which would be shared "
-                f"unprotected. {_INSTEAD}"
+                f"unprotected. {_INSTEAD}{or_frozen}."
             )
         if isinstance(layer, nn.RNNBase) and layer.dropout and layer.num_layers > 1:
             raise BadInput(_drops_inside(name, kind, "stack single layers with nn.Dropout between them"))
@@ -86,29 +88,74 @@ def _frozen_norms(module: nn.Module) -> Iterator[tuple[str, nn.Module]]:
             yield name, layer
 
 
-def _check_answer(module: nn.Module, about: Description) -> None:
-    """The right shape, and a record's answer is its own: another one's neighbours do not change it."""
-    x = made_up(about.shape, 3)
-    with torch.no_grad(), KeyedDraws(torch.tensor(0)):
-        answer = _answer(module, x, about)
-    if not isinstance(answer, Tensor) or answer.shape != (3, about.outputs):
-        got = tuple(answer.shape) if isinstance(answer, Tensor) else type(answer).__name__
+def _check_training(module: nn.Module, about: Description) -> None:
+    """What is learned from is left as it is, and a record's answer is its own: the same each time, whoever is near."""
+    x, kept = made_up(about.shape, 3), {name: buffer.clone() for name, buffer in module.named_buffers()}
+    answer = _answer(module, x, about, _always_the_same())
+    if x._version:  # torch counts what is written to a tensor
         raise BadInput(
-            f"The model answers 3 rows of shape {about.shape} with {got}, expected (3, {about.outputs}): for each row "
-            f"a vector of {about.outputs}."
+            "The model writes into the rows it is given, as x += 1 does, or nn.ReLU(inplace=True) as a first layer. "
+            "Let it work on a tensor of its own."
         )
-    with torch.no_grad(), KeyedDraws(torch.tensor(0)):
-        among_others = _answer(module, torch.cat([x[:1], 2 * x[1:] + 1]), about)
-    if not torch.allclose(answer[:1], among_others[:1], rtol=1e-4, atol=1e-5, equal_nan=True):
+    for name, buffer in module.named_buffers():
+        if not torch.equal(buffer, kept[name]):
+            raise BadInput(
+                f"The model changes its buffer {name!r} while it trains; only parameters are shared and kept. "
+                "Make it constant, or a parameter."
+            )
+    if not answer.requires_grad:
         raise BadInput(
-            f"The model's answer to a record depends on the other records of the batch, as after batch norm. {_INSTEAD}"
+            "The model's answer has no gradient, so nothing can be learned. Leave out detach and no_grad, and let it "
+            "follow from parameters."
+        )
+    if not _alike(answer, _answer(module, x, about, _always_the_same())):
+        raise BadInput(
+            "The model answers the same rows differently each time: it draws random numbers, or keeps something from "
+            "call to call. Use nn.Dropout for what is drawn, and keep nothing."
+        )
+    among_others = _answer(module, torch.cat([x[:1], 2 * x[1:] + 1]), about, _always_the_same())
+    if not _alike(answer[:1], among_others[:1]):
+        raise BadInput(
+            "The model's answer to a record depends on the other records of the batch, as after batch norm. "
+            f"{_INSTEAD}."
         )
 
 
-def _answer(module: nn.Module, x: Tensor, about: Description) -> Tensor:
+def _check_use(module: nn.Module, about: Description) -> None:
+    """It answers when it is used as well, and then nothing is dropped."""
+    met = KeyedDraws(None)
+    _answer(module.eval(), made_up(about.shape, 3), about, met)
+    in_training(module)
+    if met.drawn:
+        raise BadInput(
+            "The model drops values when it is used, too. Say when it is trained: nn.functional.dropout(x, p, "
+            "self.training), or use nn.Dropout."
+        )
+
+
+def _alike(some: Tensor, others: Tensor) -> bool:
+    return torch.allclose(some, others, rtol=1e-4, atol=1e-5, equal_nan=True)
+
+
+def _always_the_same() -> KeyedDraws:
+    return KeyedDraws(torch.tensor(0))
+
+
+def _answer(module: nn.Module, x: Tensor, about: Description, draws: AbstractContextManager[object]) -> Tensor:
+    """What it says to rows like the data's, of the right shape and type."""
     try:
-        with torch.no_grad():
+        with draws:
             answer: Tensor = module(x)
     except (RuntimeError, ValueError, TypeError, IndexError) as error:
         raise BadInput(f"The model cannot read rows of shape {about.shape}: {error}") from error
+    if not isinstance(answer, Tensor) or answer.shape != (len(x), about.outputs):
+        got = tuple(answer.shape) if isinstance(answer, Tensor) else type(answer).__name__
+        raise BadInput(
+            f"The model answers {len(x)} rows of shape {about.shape} with {got}, expected ({len(x)}, {about.outputs}): "
+            f"for each row a vector of {about.outputs}."
+        )
+    if answer.dtype != torch.float32:
+        raise BadInput(
+            f"The model answers in {answer.dtype}, expected torch.float32: call .float() on what it returns."
+        )
     return answer

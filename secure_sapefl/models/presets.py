@@ -8,6 +8,7 @@ from types import MappingProxyType
 from typing import Final
 
 import numpy as np
+import torch
 from torch import Tensor, nn
 
 from secure_sapefl.errors import BadInput, UnknownName
@@ -100,5 +101,5 @@ def _digest(own: OwnCode, module: nn.Module) -> str:
     whole = hashlib.sha256(own.digest.encode())
     for name, value in module.state_dict().items():
         whole.update(f"{name} {value.dtype} {tuple(value.shape)}".encode())
-        whole.update(value.detach().cpu().contiguous().numpy().tobytes())
+        whole.update(value.detach().cpu().contiguous().flatten().view(torch.uint8).numpy().tobytes())
     return whole.hexdigest()[:32]

@@ -87,6 +87,40 @@ def test_bad_input_is_answered_in_a_sentence_and_leaves_nothing(quick: Cli, tmp_
     assert list(tmp_path.iterdir()) == []
 
 
+RAISES = """
+from torch import nn
+
+
+class Net(nn.Linear):
+    def forward(self, x):
+        return super().forward(x if len(x) < 8 else {}["rows"])
+
+
+def build(about):
+    return Net(about.shape[0], about.outputs)
+
+
+def nothing(about):
+    return about.rows
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "sentence"),
+    [
+        ("net.py", "secure-sapefl: net.py, line 7, in forward: KeyError: 'rows'. That is code of your own: mend it"),
+        ("net.py:nothing", "secure-sapefl: net.py, line 15, in nothing: AttributeError: 'Description' object has no"),
+    ],
+)
+def test_code_of_ones_own_that_raises_is_named_by_file_and_line(
+    quick: Cli, tmp_path: Path, name: str, sentence: str
+) -> None:
+    (tmp_path / "net.py").write_text(RAISES)
+    answer = quick("simulate", *PLAIN, "--quiet", "--model", name)
+    refused(answer)
+    assert answer.err.startswith(sentence)
+
+
 def test_a_folder_that_is_no_run_cannot_be_resumed(quick: Cli, tmp_path: Path) -> None:
     refused(quick("simulate", "--resume", str(tmp_path)), "config.toml")
     refused(quick("simulate", "--resume", str(tmp_path), "--rounds", "5"), "--resume")

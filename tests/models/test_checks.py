@@ -1,5 +1,8 @@
 """Each module that cannot be used is refused by a sentence that names it and a way out; what can be, is not."""
 
+from collections.abc import Callable
+
+import numpy as np
 import pytest
 import torch
 from torch import Tensor, nn
@@ -9,6 +12,11 @@ from secure_sapefl.models import checks
 from secure_sapefl.models.base import Description
 
 ABOUT = Description(shape=(4,), outputs=2)
+Change = Callable[[Tensor], Tensor]
+
+
+def as_it_is(values: Tensor) -> Tensor:
+    return values
 
 
 def refused(module: nn.Module, sentence: str, about: Description = ABOUT) -> None:
@@ -47,6 +55,56 @@ def test_a_buffer_that_training_changes_is_named() -> None:
             return super().forward(input)
 
     refused(Counting(), "changes its buffer 'seen'")
+
+
+class Own(nn.Linear):
+    """A layer that does something else with what it is given, or with what it answers."""
+
+    def __init__(self, before: Change = as_it_is, after: Change = as_it_is, in_use: Change = as_it_is) -> None:
+        super().__init__(4, 2)
+        self.before, self.after, self.in_use = before, after, in_use
+
+    def forward(self, input: Tensor) -> Tensor:
+        answer = self.after(super().forward(self.before(input)))
+        return answer if self.training else self.in_use(answer)
+
+
+@pytest.mark.parametrize(
+    ("module", "sentence"),
+    [
+        (Own(after=lambda y: y.detach()), "no gradient.*detach"),
+        (Own(after=lambda y: y + float(np.random.rand())), "the same rows differently"),
+        (Own(before=lambda x: x.add_(1)), "writes into the rows it is given"),
+        (nn.Sequential(nn.ReLU(inplace=True), nn.Linear(4, 2)), "writes into the rows it is given"),
+        (Own(after=lambda y: y.half()), r"answers in torch.float16, expected torch.float32"),
+        (Own(in_use=lambda y: y[:, 0]), r"with \(3,\), expected \(3, 2\)"),
+        (Own(after=lambda y: nn.functional.dropout(y, 0.5)), "when it is used, too.*self.training"),
+    ],
+)
+def test_answers_that_could_not_be_learned_from_or_used(module: nn.Module, sentence: str) -> None:
+    refused(module, sentence)
+
+
+def test_a_state_that_is_no_tensor_is_named() -> None:
+    class Noted(nn.Linear):
+        def get_extra_state(self) -> dict[str, int]:
+            return {"seen": 3}
+
+    refused(Noted(4, 2), "keeps a dict as its state '_extra_state'.*buffer")
+
+
+def test_freezing_is_advised_where_it_helps() -> None:
+    for affine in (True, False):
+        module = nn.Sequential(nn.BatchNorm1d(4, affine=affine), nn.Linear(4, 2))
+        with pytest.raises(BadInput) as error:
+            checks.check(checks.in_training(module), ABOUT)
+        assert ("freeze it" in str(error.value)) is affine
+
+
+def test_a_module_that_passed_is_left_in_training() -> None:
+    module = checks.in_training(nn.Sequential(nn.Linear(4, 2), nn.Dropout(0.5)))
+    checks.check(module, ABOUT)
+    assert all(part.training for part in module.modules())
 
 
 def test_nothing_to_train() -> None:

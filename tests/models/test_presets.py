@@ -5,6 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from torch import Tensor, nn
 
 from secure_sapefl.errors import BadInput, UnknownName
 from secure_sapefl.models.base import Description
@@ -69,6 +70,22 @@ def test_a_file_is_a_model_and_its_digest_follows_source_and_weights(tmp_path: P
     assert first.digest != make(choice, seed=1).digest
     file.write_text(SOURCE + "\n# changed\n")
     assert make(choice).digest != first.digest
+
+
+def test_a_body_that_stands_still_may_be_of_shorter_numbers() -> None:
+    class Adapted(nn.Module):
+        def __init__(self, about: Description) -> None:
+            super().__init__()
+            self.body = nn.Linear(about.shape[0], 4).bfloat16().requires_grad_(False)
+            self.fc = nn.Linear(4, about.outputs)
+
+        def forward(self, x: Tensor) -> Tensor:
+            answer: Tensor = self.fc(self.body(x.bfloat16()).float())
+            return answer
+
+    first, other = (make(Choice(name="anything", build=own_function(Adapted)), seed=seed) for seed in (0, 1))
+    assert first.model.parameters == 5 * 3
+    assert first.digest != other.digest
 
 
 def test_a_function_that_was_passed(tmp_path: Path) -> None:
