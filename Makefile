@@ -15,7 +15,7 @@ test: $(VENV)/.installed-dev        ## lint, types, fast tests: what CI runs
 slow: $(VENV)/.installed-dev        ## the long tests, in parts; PART=tests/crypto runs some, PART=--list says what is known
 	$(BIN)/python scripts/slow.py $(PART)
 
-evidence: $(VENV)/.installed-dev    ## the runs behind the tables of docs/reproducing-the-paper.md; they add up over days
+evidence: $(VENV)/.installed-dev    ## the runs behind the tables of two pages of docs; they add up over days
 	$(BIN)/python scripts/evidence.py $(PART)
 
 measure: $(VENV)/.installed-dev     ## the house in numbers: lines, folders, cycles, repetition

@@ -1,20 +1,22 @@
-"""`make evidence`: the runs behind the tables of docs/reproducing-the-paper.md, a few at a time, for days if need be.
+"""`make evidence`: the runs behind tables of docs/reproducing-the-paper.md and docs/privacy.md, for days if need be.
 
     python scripts/evidence.py                   every study, the cheap ones first
     python scripts/evidence.py synthetic har     these only; --jobs 1 leaves a core to others
     python scripts/evidence.py --list            no run: how far each study is, and its command
-    python scripts/evidence.py --page            no run: write the tables of what there is into the page
+    python scripts/evidence.py --page            no run: write the tables of what there is into the pages
 
-A study is one `secure-sapefl compare`. What a run found is kept in `benchmarks/evidence/STUDY.json`, with command,
-version and commit, within a minute after the run ended. Whoever checks the file out goes on from there: its runs are
-put back where `compare` looks for finished ones, and `compare` takes those that are what it would compute. A run of
-which a newer one is there (another default, say) is dropped; delete a line to have it computed again.
+A study is one `secure-sapefl compare` or `budget`. What a run found is kept in `benchmarks/evidence/STUDY.json`, with
+command, version and commit, within a minute after the run ended. Whoever checks the file out goes on from there: its
+runs are put back where the command looks for finished ones, and it takes those that are what it would compute. A run of
+which a newer one is there (another default, say) is dropped; delete a line to have it computed again. A `budget` is
+asked for one seed first, then for more: its tables and its figure are kept whenever a seed is whole.
 """
 
 import argparse
 import json
 import os
 import shlex
+import shutil
 import signal
 import subprocess
 import sys
@@ -22,8 +24,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Literal
 
+import evidence_budget
 from evidence_page import Kept, best_first, candidates, written
 
 from secure_sapefl.algorithms.registry import ALGORITHMS
@@ -32,11 +35,15 @@ ROOT: Final = Path(__file__).parents[1]
 KEPT: Final = ROOT / "benchmarks" / "evidence"
 WORK: Final = ROOT / "runs" / "evidence"
 PAGE: Final = ROOT / "docs" / "reproducing-the-paper.md"
+PRIVACY_PAGE: Final = ROOT / "docs" / "privacy.md"
+FIGURES: Final = ROOT / "docs" / "figures"
 LOOK_EVERY: Final = 60  # seconds
 DIGITS: Final = 6
 STRONGEST: Final = 4  # published methods that are tuned beside ours
 OURS: Final = ("fedavg-ft-plus", "sapefl-plus")
 _ENDED: Final = 143  # what a shell calls a process that was asked to end
+SETTINGS: Final = ("lr", "server_momentum", "options")
+BUDGET: Final = ("dp_epsilon", "dp_noise", "dp_unit")
 SITES: Final = ("client_names", "test_rows", "source", "partition", "shown")  # the same for all methods
 
 
@@ -44,6 +51,7 @@ SITES: Final = ("client_names", "test_rows", "source", "partition", "shown")  # 
 class Study:
     name: str
     arguments: str
+    experiment: Literal["compare", "budget"] = "compare"
     tuned_after: str | None = None  # the study that says who is strong enough to be tuned
 
     @property
@@ -51,12 +59,22 @@ class Study:
         return KEPT / f"{self.name}.json"
 
     @property
+    def out(self) -> Path:
+        return WORK / self.name
+
+    @property
     def cells(self) -> Path:
-        return WORK / self.name / "cells"
+        return self.out / "cells"
 
     @property
     def command(self) -> str:
-        return f"secure-sapefl compare {self.arguments} --out {os.path.relpath(WORK / self.name, ROOT)}"
+        return f"secure-sapefl {self.experiment} {self.arguments} --out {os.path.relpath(self.out, ROOT)}"
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        """What is added to the command, one after another: each finds the runs of those before it finished."""
+        counts = range(1, evidence_budget.SEEDS + 1)
+        return ("",) if self.experiment == "compare" else tuple(f" --seeds {count}" for count in counts)
 
 
 def _studies() -> tuple[Study, ...]:
@@ -89,7 +107,11 @@ def _studies() -> tuple[Study, ...]:
         Study(name=f"{name}-tuned", arguments=f"{cheap[name]} --tune", tuned_after=name)
         for name in ("synthetic", "har", "clustered-40")
     )
-    return untuned + tuned
+    budgets = tuple(
+        Study(name=name, arguments=arguments, experiment="budget")
+        for name, arguments in evidence_budget.ARGUMENTS.items()
+    )
+    return untuned + tuned + budgets
 
 
 STUDIES: Final = _studies()
@@ -111,7 +133,7 @@ def read(study: Study) -> Kept:
 
 def write(study: Study, kept: Kept) -> None:
     """A line a run, so that a difference can be read."""
-    head = json.dumps({"command": kept["command"], "sites": kept["sites"]}, sort_keys=True)
+    head = json.dumps({key: value for key, value in kept.items() if key != "runs"}, sort_keys=True)
     runs = ",\n".join(json.dumps(run) for run in kept["runs"])
     study.kept.parent.mkdir(parents=True, exist_ok=True)
     study.kept.write_text(f'{head[:-1]},\n"runs": [\n{runs}\n]}}\n')
@@ -135,7 +157,7 @@ def gather(study: Study, command: str, commit: str) -> None:
 def compact(name: str, cell: dict[str, Any], result: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
     """A run as it is kept, and what it has in common with other methods' runs."""
     config = cell["config"]
-    settings = {key: config[key] for key in ("lr", "server_momentum", "options") if key in config}
+    settings = {key: config[key] for key in SETTINGS + BUDGET if key in config}
     run = {
         "cell": name,
         "method": config.get("method", "sapefl"),
@@ -165,11 +187,20 @@ def restore(study: Study) -> None:
 
 
 def compute(study: Study, jobs: int | None) -> int:
-    """All runs that are missing; the exit code of `compare`."""
+    """All runs that are missing; the exit code of the command."""
     restore(study)
-    commit = this_commit()
     chosen = "" if study.tuned_after is None else f" --methods {','.join(strongest(study.tuned_after))}"
-    command = f"{study.command}{chosen}"
+    for part in study.parts:
+        command = f"{study.command}{chosen}{part}"
+        if failed := _compute(study, command, jobs):
+            return failed
+        if study.experiment == "budget":
+            keep_tables(study, command)
+    return 0
+
+
+def _compute(study: Study, command: str, jobs: int | None) -> int:
+    commit = this_commit()
     words = shlex.split(command)[1:] + ([] if jobs is None else ["--jobs", str(jobs)])
     process = subprocess.Popen([sys.executable, "-m", "secure_sapefl", *words], cwd=ROOT)  # noqa: S603 - our own command
     try:
@@ -183,6 +214,13 @@ def compute(study: Study, jobs: int | None) -> int:
         process.wait()
         gather(study, command, commit)
     return process.returncode
+
+
+def keep_tables(study: Study, command: str) -> None:
+    """What `budget` made of its runs."""
+    tables = evidence_budget.tables_of((study.out / "budget.md").read_text())
+    write(study, {**read(study), "finished": {"command": command, "tables": tables}})
+    shutil.copyfile(study.out / "budget.png", FIGURES / f"{study.name}.png")
 
 
 def strongest(name: str) -> list[str]:
@@ -203,8 +241,9 @@ def progress(study: Study) -> str:
 
 def _stands_for(run: dict[str, Any]) -> tuple[object, ...]:
     """Of runs with the same, the newest counts; a trial of tuning is one of its settings."""
-    settings = json.dumps(run["settings"], sort_keys=True) if run["judged_on"] == "validation" else ""
-    return run["method"], run["seed"], run["judged_on"], run["rounds"], settings
+    kept = run["settings"]
+    told = kept if run["judged_on"] == "validation" else {key: kept[key] for key in BUDGET if key in kept}
+    return run["method"], run["seed"], run["judged_on"], run["rounds"], json.dumps(told, sort_keys=True)
 
 
 def _short(values: Iterable[float | None]) -> list[float | None]:
@@ -224,7 +263,9 @@ def main(arguments: Sequence[str]) -> int:
     chosen = [study for study in STUDIES if not given.names or study.name in given.names]
     failed = [study.name for study in chosen if compute(study, given.jobs)] if not (given.list or given.page) else []
     if given.page:
-        PAGE.write_text(written(PAGE.read_text(), {study.name: read(study) for study in STUDIES}))
+        found = {study.name: read(study) for study in STUDIES}
+        PAGE.write_text(written(PAGE.read_text(), found))
+        PRIVACY_PAGE.write_text(evidence_budget.written(PRIVACY_PAGE.read_text(), found))
     else:
         print("\n".join(map(progress, chosen)))
     if failed:

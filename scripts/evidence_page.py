@@ -4,7 +4,7 @@ import re
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, TypedDict
+from typing import Any, Final, NotRequired, TypedDict
 
 import numpy as np
 
@@ -18,12 +18,20 @@ NONE: Final = "No study is finished."
 WIDTH: Final = 120
 
 
+class Finished(TypedDict):
+    """What a `budget` said when all runs it was asked for were there: tables by title, as lines of Markdown."""
+
+    command: str
+    tables: dict[str, list[str]]
+
+
 class Kept(TypedDict):
     """One study's file."""
 
     command: str
     sites: dict[str, Any]
     runs: list[dict[str, Any]]
+    finished: NotRequired[Finished]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,8 +83,12 @@ sites; no test row was looked at. A default was changed only where another value
 
 def written(page: str, kept: Mapping[str, Kept]) -> str:
     """The page with its tables renewed."""
+    sections = (part for section in SECTIONS for part in _section(section, kept))
+    return between_marks(page, [*_chosen(kept), *sections])
+
+
+def between_marks(page: str, parts: Sequence[str]) -> str:
     begin, end = MARKS
-    parts = [*_chosen(kept), *(part for section in SECTIONS for part in _section(section, kept))]
     body = "\n\n".join(parts) or NONE
     return re.sub(f"{re.escape(begin)}.*?{re.escape(end)}", lambda _: f"{begin}\n\n{body}\n\n{end}", page, flags=re.S)
 
@@ -138,9 +150,13 @@ def _section(section: Section, kept: Mapping[str, Kept]) -> Iterator[str]:
 
 
 def _commands(kept: Sequence[Kept]) -> str:
-    commands = "\n".join(one["command"] for one in kept)
-    made = textwrap.fill(f"Made by {_made_by(kept)}.", WIDTH)
-    return f"<!-- not run: takes hours -->\n```bash\n{commands}\n```\n\n{made}"
+    return made([one["command"] for one in kept], kept)
+
+
+def made(commands: Sequence[str], kept: Sequence[Kept]) -> str:
+    """How numbers came about."""
+    lines = "\n".join(commands)
+    return f"<!-- not run: takes hours -->\n```bash\n{lines}\n```\n\n{_made_by(kept)}"
 
 
 def _table(columns: Mapping[str, Mapping[str, Placement]], *, marked: bool = True) -> str:
@@ -188,4 +204,5 @@ def _made_by(kept: Sequence[Kept]) -> str:
     runs = [run for one in kept for run in one["runs"]]
     versions, commits = (sorted({run[key] for run in runs}) for key in ("version", "commit"))
     hours = sum(run["seconds"] for run in runs) / 3600
-    return f"version {', '.join(versions)} (commits {', '.join(commits)}) in {hours:.1f} hours"
+    made = f"Made by version {', '.join(versions)} (commits {', '.join(commits)}) in {hours:.1f} hours."
+    return textwrap.fill(made, WIDTH)

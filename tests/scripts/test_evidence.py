@@ -6,6 +6,7 @@ import shutil
 from pathlib import Path
 
 import evidence
+import evidence_budget
 import pytest
 import typer
 from evidence import STUDIES, Study
@@ -18,7 +19,9 @@ from secure_sapefl.experiments.compare import Request, compare
 from secure_sapefl.experiments.executors.processes import Processes
 from secure_sapefl.experiments.runner import Runner
 from secure_sapefl.experiments.setting import Contender, Setting, Task
+from tests.unrendered import unrendered
 
+__all__ = ["unrendered"]
 STUDY = Study(name="tiny", arguments="--dataset synthetic")
 
 
@@ -66,14 +69,46 @@ def test_a_newer_run_takes_the_place_of_an_older_one(folder):
     assert [(run["commit"], run["settings"].get("lr")) for run in runs] == [("new", 0.1)] * 4
 
 
-def test_every_study_is_a_command_that_compare_understands_and_has_its_column():
-    command = typer.main.get_command(app).commands["compare"]
+def test_every_study_is_a_command_that_is_understood_and_has_its_place():
+    commands = typer.main.get_command(app).commands
     for study in STUDIES:
-        out = command.make_context("compare", shlex.split(study.command)[2:]).params["out"]
-        assert Path(out).name == study.name
-    assert {name for section in SECTIONS for name in section.studies} | set(CHOICES) == {
-        study.name for study in STUDIES
-    }
+        for part in study.parts:
+            words = shlex.split(f"{study.command}{part}")[2:]
+            out = commands[study.experiment].make_context(study.experiment, words).params["out"]
+            assert Path(out).name == study.name
+    columns = {name for section in SECTIONS for name in section.studies} | set(CHOICES)
+    assert columns | set(evidence_budget.TITLES) == {study.name for study in STUDIES}
+
+
+BUDGET = Study(
+    name="tiny-budget",
+    experiment="budget",
+    arguments="--rows 90 --clients 5 --participation 1 --rounds 1 --local-epochs 1 --methods fedavg,local --dp-noise "
+    "both --shared-steps 2 --epsilons 2,inf --quiet",
+)
+
+
+def in_this_process(study, command, _):
+    app(shlex.split(command)[1:], standalone_mode=False)
+    evidence.gather(study, command, "abc")
+    return 0
+
+
+def test_a_budget_goes_on_elsewhere_seed_by_seed_and_its_tables_are_kept(folder, monkeypatch, unrendered):
+    monkeypatch.chdir(evidence.ROOT)
+    monkeypatch.setattr(evidence, "FIGURES", folder)
+    monkeypatch.setattr(evidence, "_compute", in_this_process)
+    monkeypatch.setattr(evidence_budget, "SEEDS", 2)
+    assert evidence.compute(BUDGET, 1) == 0
+    first = evidence.read(BUDGET)
+    assert len({json.dumps([run["settings"].get("dp_noise"), run["seed"]]) for run in first["runs"]}) == 4
+    assert len(first["runs"]) == 8, "own noise, shared noise, no privacy and Local-only, of two seeds"
+    assert first["finished"]["command"].endswith("--seeds 2")
+    assert (folder / "tiny-budget.png").exists()
+    shutil.rmtree(evidence.WORK)
+    assert evidence.compute(BUDGET, 1) == 0
+    assert evidence.read(BUDGET) == first
+    assert not list(BUDGET.cells.glob("common-*")), "nothing was trained again"
 
 
 def run_of(method, accuracy):
@@ -103,7 +138,9 @@ def test_a_list_runs_nothing_and_an_unknown_study_is_named(folder, capsys):
 
 def test_tables_are_written_into_the_page_and_nothing_else_of_it_is_touched(folder, monkeypatch):
     page = evidence.PAGE.read_text()
-    monkeypatch.setattr(evidence, "PAGE", folder / "page.md")
+    for name in ("PAGE", "PRIVACY_PAGE"):
+        monkeypatch.setattr(evidence, name, folder / f"{name}.md")
+    evidence.PRIVACY_PAGE.write_text("")
     evidence.write(next(one for one in STUDIES if one.name == "heart"), {"command": "c", "sites": {}, "runs": [RUN]})
     evidence.PAGE.write_text(page)
     assert evidence.main(["--page"]) == 0

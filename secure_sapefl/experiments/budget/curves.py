@@ -42,6 +42,12 @@ class Curves:
         """The main metric of the weakest tenth of the sites."""
         return Estimate.over_seeds([_weakest(cell) for cell in self.results[contender.label, epsilon]])
 
+    def gains(self, contender: Contender, epsilon: float, alone: Contender) -> Estimate:
+        """Of the main metric, site by site, over one that releases nothing; above 0 is better."""
+        pairs = zip(self.results[contender.label, epsilon], self.results[alone.label, epsilon], strict=True)
+        gain = self.shown[0].gain
+        return Estimate.over_seeds([[*map(gain, own.main, other.main)] for own, other in pairs])
+
 
 def budget_curves(request: Request, runner: Runner) -> Curves:
     cells = {
@@ -87,6 +93,7 @@ def document(curves: Curves) -> Document:
         sheets=(
             *(_sheet(curves, one, lambda *at, i=i: curves.estimates(*at)[i]) for i, one in enumerate(curves.shown)),
             _sheet(curves, main, curves.weakest, " of the weakest tenth of the sites"),
+            *_gain_sheets(curves),
             *rates,
             *division,
             *plans,
@@ -125,6 +132,28 @@ def _sheet(curves: Curves, shown: Shown, found: Callable[[Contender, float], Est
             for epsilon in request.epsilons
         ),
     )
+
+
+def _gain_sheets(curves: Curves) -> list[Sheet]:
+    """What private collaboration is worth to a site that could train alone; nothing where nobody does."""
+    main, contenders = curves.shown[0], curves.request.contenders
+    others = [one for one in contenders if not releases_nothing(one)]
+    return [
+        Sheet(
+            title=f"{main.heading} above {alone.label}, {main.unit_of_gain}",
+            header=("ε", *(one.label for one in others)),
+            rows=tuple(
+                (name_of(epsilon), *(_gain(main, curves.gains(one, epsilon, alone)) for one in others))
+                for epsilon in curves.request.epsilons
+            ),
+        )
+        for alone in contenders
+        if releases_nothing(alone) and others
+    ]
+
+
+def _gain(main: Shown, found: Estimate) -> str:
+    return amount(found, main) if found.mean < 0 else f"+{amount(found, main)}"
 
 
 def _record(curves: Curves, contender: Contender, epsilon: float) -> dict[str, Any]:

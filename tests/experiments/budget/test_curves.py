@@ -23,7 +23,9 @@ def test_one_run_a_method_budget_and_seed_and_none_twice(curves: Curves, runner:
 
 def test_the_document_has_every_number_and_where_the_budget_goes(curves: Curves) -> None:
     made = document(curves)
-    accuracy, auc, weakest, shares, noise = made.sheets
+    accuracy, auc, weakest, gains, shares, noise = made.sheets
+    assert gains.title == "Accuracy above local, points"
+    assert gains.header == ("ε", "sapefl")
     assert weakest.title == "Accuracy of the weakest tenth of the sites, %"
     assert [row[0] for row in accuracy.rows] == [row[0] for row in auc.rows] == ["2", "∞"]
     assert accuracy.header == ("ε", "sapefl", "local")
@@ -35,6 +37,15 @@ def test_the_document_has_every_number_and_where_the_budget_goes(curves: Curves)
     assert made.to_csv().count("\n") == 5
     local = [record for record in made.records if record["method"] == "local"]
     assert local[0]["accuracy_mean"] == local[1]["accuracy_mean"], "nothing leaves: no noise at any budget"
+
+
+def test_gains_are_over_who_releases_nothing_site_by_site(
+    request_for: Callable[..., Request], result: Callable[..., CellResult]
+) -> None:
+    request = request_for("fedavg", "local", epsilons=(8.0,))
+    cells = {("fedavg", 8.0): (result(0.5, 0.75), result(0.5, 0.5)), ("local", 8.0): (result(0.25, 0.75),) * 2}
+    (gains,) = (sheet for sheet in document(Curves(request=request, results=cells)).sheets if "above" in sheet.title)
+    assert gains.rows == (("8", "+6.25 ± 8.84"),)
 
 
 def test_a_task_with_one_metric_has_one_table_and_one_row_of_panels(

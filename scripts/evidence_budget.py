@@ -1,0 +1,54 @@
+"""What privacy costs: the studies behind the tables of docs/privacy.md, and those tables. Pure."""
+
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from evidence_page import Kept, between_marks, made
+
+SEEDS: Final = 3
+_COMMON: Final = "--participation 1 --local-epochs 2 --methods fedavg-ft,ditto,sapefl,local --dp-noise both --tune"
+_HUNDRED: Final = "--partition dirichlet --clients 100"
+ARGUMENTS: Final[Mapping[str, str]] = {
+    "privacy-heart": f"--dataset heart --model linear {_COMMON} --rounds 10",
+    "privacy-har-100": f"--dataset har {_HUNDRED} {_COMMON} --rounds 20",
+    "privacy-har-persons": f"--dataset har --partition natural {_COMMON} --rounds 20",
+    "privacy-clustered-40": "--dataset synthetic --partition clustered --kappa 5 --clients 40 --rows 8000 "
+    f"--data-option flip_y=0 {_COMMON} --rounds 20",
+    "privacy-fmnist-100": f"--dataset fmnist --rows 10000 --model linear {_HUNDRED} {_COMMON} --rounds 20",
+}
+"""Budgets are those of the command, 0.5 to 8 and none; so is the number of steps of shared noise, 100."""
+
+TITLES: Final[Mapping[str, str]] = {
+    "privacy-heart": "Heart disease: four hospitals, the linear model",
+    "privacy-har-100": "HAR over 100 sites, label skew",
+    "privacy-har-persons": "HAR by person: 30 sites",
+    "privacy-clustered-40": "Groups of sites that disagree: 40 sites, synthetic",
+    "privacy-fmnist-100": "Fashion-MNIST over 100 sites, label skew, the linear model",
+}
+
+
+def tables_of(document: str) -> dict[str, list[str]]:
+    """Of a `budget.md`, by title."""
+    parts = [part.splitlines() for part in document.split("\n## ")[1:]]
+    return {title: [line for line in lines if line.startswith("|")] for title, *lines in parts}
+
+
+def written(page: str, kept: Mapping[str, Kept]) -> str:
+    """The page with its tables renewed."""
+    return between_marks(page, [part for name in ARGUMENTS for part in _section(name, kept[name])])
+
+
+def _section(name: str, kept: Kept) -> Iterator[str]:
+    if "finished" not in kept:
+        return
+    finished = kept["finished"]
+    yield f"#### {TITLES[name]}"
+    yield (
+        f"![What privacy costs on {TITLES[name]}: accuracy and AUC of three methods against ε, under shared noise and "
+        f"under each site's own, with Local-only and the method without privacy as lines.](figures/{name}.png)"
+    )
+    for title, lines in finished["tables"].items():
+        if ": noise " not in title:  # how a method divides its budget, which the page says once
+            yield f"{title}:"
+            yield "\n".join(lines)
+    yield made([finished["command"]], [kept])
