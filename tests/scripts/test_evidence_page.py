@@ -1,8 +1,8 @@
 """Tables from kept runs, worked by hand."""
 
-from evidence_page import MARKS, NONE, SECTIONS, best_first, written
+from evidence_page import CHOICES, MARKS, NONE, SECTIONS, best_first, written
 
-NAMES = [name for section in SECTIONS for name in section.studies]
+NAMES = [*CHOICES, *(name for section in SECTIONS for name in section.studies)]
 EMPTY = {"command": "", "sites": {}, "runs": []}
 
 
