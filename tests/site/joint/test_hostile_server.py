@@ -6,8 +6,11 @@ from typing import Any
 
 import pytest
 
+from sapefl_crypto.errors import CryptoError
+from sapefl_crypto.joint import round_key
 from sapefl_crypto.joint.aggregate import JointClaim
-from sapefl_crypto.joint.sealing import SealingKey
+from sapefl_crypto.joint.round_key import share_context
+from sapefl_crypto.joint.sealing import LastingKey, SealingKey
 from secure_sapefl.protocol.joint.messages import Certified, Delivery, Endorsement, KeysGone, Proposal, Receipt
 from secure_sapefl.protocol.messages import AnnouncedKey
 from secure_sapefl.transport.wire import ToServer, ToSite, read_to_server, write_to_site
@@ -117,6 +120,56 @@ def test_what_is_left_on_a_disk_opens_no_update(world: World) -> None:
         kept = {path.name for path in (deployed.folder / name).iterdir()}
         assert kept <= {"state.npz", "upload", "judged.json", "judged.jsonl"}
     assert {path.name for path in (deployed.folder / "server" / "open").iterdir()} == {"attempt.json"}
+
+
+@pytest.fixture
+def secrets(monkeypatch: pytest.MonkeyPatch) -> dict[str, list[bytes]]:
+    """What sites make for a round, as bytes: public sealing keys, private ones, numbers of the keys of updates."""
+    made: dict[str, list[bytes]] = {"public": [], "private": [], "numbers": []}
+    new_sealing, new_secret = SealingKey.__init__, round_key.fresh_secret
+
+    def sealing(key: SealingKey) -> None:
+        new_sealing(key)
+        made["public"].append(key.public)
+        made["private"].append(key._private.private_bytes_raw())  # type: ignore[union-attr]
+
+    def secret() -> Any:
+        numbers = new_secret()
+        made["numbers"].append(numbers[:4].tobytes())
+        return numbers
+
+    monkeypatch.setattr(SealingKey, "__init__", sealing)
+    monkeypatch.setattr(round_key, "fresh_secret", secret)
+    return made
+
+
+@pytest.mark.parametrize("stage", ["deliveries", "answers"])
+def test_no_key_of_a_round_is_ever_on_a_disk(world: World, secrets: dict[str, list[bytes]], stage: str) -> None:
+    """Neither while the round lasts nor after it, at no site and not at the server: a stolen disk has none. Public keys
+    are in every frame on disk, so the search would find what is there."""
+    deployed = at(world, stage)
+    for _ in range(2):
+        disks = b"".join(path.read_bytes() for path in deployed.folder.rglob("*") if path.is_file())
+        assert any(public in disks for public in secrets["public"])
+        assert not [one for kind in ("private", "numbers") for one in secrets[kind] if one in disks]
+        deployed.run()
+    assert len(secrets["numbers"]) == len(deployed.file.sites)
+
+
+def test_shares_on_a_disk_open_with_nothing_that_is_on_one(world: World) -> None:
+    """Every site's upload stays on its disk, with the shares of its key; identities are on disk for good."""
+    deployed = at(world, "uploads")
+    deployed.run()
+    terms, tried = deployed.terms.joint(), 0
+    for sender in deployed.file.sites:
+        upload = deployed.agents[sender]._files.upload()
+        for share in upload.shares:
+            context = share_context(terms.about(0), sender, share.member)
+            for thief in deployed.identities.values():
+                with pytest.raises(CryptoError):
+                    LastingKey(thief).unseal(share.content, context=context)
+                tried += 1
+    assert tried == 4**3
 
 
 def test_an_update_is_gone_before_its_round_counts_as_over(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
