@@ -3,7 +3,8 @@
     python scripts/evidence.py                   every study, the cheap ones first
     python scripts/evidence.py synthetic har     these only; --jobs 1 leaves a core to others
     python scripts/evidence.py --list            no run: how far each study is, and its command
-    python scripts/evidence.py --page            no run: write the tables of what there is into the pages
+    python scripts/evidence.py --page            no run: write the tables of what there is into the pages, and a picture
+    python scripts/evidence.py --costs           what a round of each method takes, for that picture; minutes
 
 A study is one `secure-sapefl compare` or `budget`. What a run found is kept in `benchmarks/evidence/STUDY.json`, with
 command, version and commit, within a minute after the run ended. Whoever checks the file out goes on from there: its
@@ -27,9 +28,12 @@ from pathlib import Path
 from typing import Any, Final, Literal
 
 import evidence_budget
-from evidence_page import Kept, best_first, candidates, written
+from evidence_page import Kept, best_first, candidates, finished, written
+from evidence_picture import Costs, costs, picture
 
+from secure_sapefl import __version__
 from secure_sapefl.algorithms.registry import ALGORITHMS
+from secure_sapefl.report.charts.drawing import save_png
 
 ROOT: Final = Path(__file__).parents[1]
 KEPT: Final = ROOT / "benchmarks" / "evidence"
@@ -239,6 +243,22 @@ def progress(study: Study) -> str:
     return f"{study.name}: {len(runs)} runs, {seconds} s, made by {', '.join(commits) or 'nobody'}\n  {study.command}"
 
 
+def write_pages(kept: dict[str, Kept]) -> None:
+    """The tables and, where a study is finished and costs are known, the picture."""
+    if finished(kept):
+        if not (path := KEPT / "costs.json").exists():
+            sys.exit("The picture needs what a round costs: python scripts/evidence.py --costs")
+        known: Costs = json.loads(path.read_text())["methods"]
+        save_png(picture(kept, known), FIGURES / "methods.png")
+    PAGE.write_text(written(PAGE.read_text(), kept))
+    PRIVACY_PAGE.write_text(evidence_budget.written(PRIVACY_PAGE.read_text(), kept))
+
+
+def write_costs() -> None:
+    KEPT.mkdir(parents=True, exist_ok=True)
+    (KEPT / "costs.json").write_text(json.dumps(costs(__version__, this_commit()), indent=1) + "\n")
+
+
 def _stands_for(run: dict[str, Any]) -> tuple[object, ...]:
     """Of runs with the same, the newest counts; a trial of tuning is one of its settings."""
     kept = run["settings"]
@@ -256,18 +276,20 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--jobs", type=int, help="runs at a time, a core each; all cores if not given")
     parser.add_argument("--list", action="store_true", help="run nothing")
     parser.add_argument("--page", action="store_true", help="run nothing, write the tables")
+    parser.add_argument("--costs", action="store_true", help="a short encrypted run of each method instead")
     given = parser.parse_args(arguments)
     if unknown := set(given.names) - {study.name for study in STUDIES}:
         parser.error(f"no study is called {', '.join(sorted(unknown))}; --list names all")
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(_ENDED))  # so that what runs below ends, too
     chosen = [study for study in STUDIES if not given.names or study.name in given.names]
-    failed = [study.name for study in chosen if compute(study, given.jobs)] if not (given.list or given.page) else []
     if given.page:
-        found = {study.name: read(study) for study in STUDIES}
-        PAGE.write_text(written(PAGE.read_text(), found))
-        PRIVACY_PAGE.write_text(evidence_budget.written(PRIVACY_PAGE.read_text(), found))
-    else:
-        print("\n".join(map(progress, chosen)))
+        write_pages({study.name: read(study) for study in STUDIES})
+        return 0
+    if given.costs:
+        write_costs()
+        return 0
+    failed = [study.name for study in chosen if not given.list and compute(study, given.jobs)]
+    print("\n".join(map(progress, chosen)))
     if failed:
         print(f"Not finished: {', '.join(failed)}. The same command goes on.")
     return int(bool(failed))

@@ -84,13 +84,23 @@ sites; no test row was looked at. A default was changed only where another value
 def written(page: str, kept: Mapping[str, Kept]) -> str:
     """The page with its tables renewed."""
     sections = (part for section in SECTIONS for part in _section(section, kept))
-    return between_marks(page, [*_chosen(kept), *sections])
+    return between_marks(page, [*_pictured(kept), *_chosen(kept), *sections])
 
 
 def between_marks(page: str, parts: Sequence[str]) -> str:
     begin, end = MARKS
     body = "\n\n".join(parts) or NONE
     return re.sub(f"{re.escape(begin)}.*?{re.escape(end)}", lambda _: f"{begin}\n\n{body}\n\n{end}", page, flags=re.S)
+
+
+def finished(kept: Mapping[str, Kept]) -> list[Kept]:
+    """Studies that every method has its seeds of."""
+    return [one for one in kept.values() if len(best_first(one)) == len(ALGORITHMS)]
+
+
+def _pictured(kept: Mapping[str, Kept]) -> Iterator[str]:
+    if finished(kept):
+        yield "![All methods: rank, weakest sites, cost, and who reads what](figures/methods.png)"
 
 
 def _chosen(kept: Mapping[str, Kept]) -> Iterator[str]:
@@ -133,19 +143,19 @@ def _validated(kept: Kept) -> dict[tuple[str, str, Any], float]:
 
 def best_first(kept: Kept) -> list[str]:
     """Methods with all their seeds, by accuracy."""
-    return sorted(found := _places(kept, "main"), key=lambda method: found[method].rank)
+    return sorted(found := places(kept, "main"), key=lambda method: found[method].rank)
 
 
 def _section(section: Section, kept: Mapping[str, Kept]) -> Iterator[str]:
-    there = {name: title for name, title in section.studies.items() if _places(kept[name], "main")}
+    there = {name: title for name, title in section.studies.items() if places(kept[name], "main")}
     if not there:
         return
     yield f"### {section.title}"
     for which, heading in (("main", "Accuracy, %"), ("second", "AUC, %")):
         yield f"{heading}:"
-        yield _table({title: _places(kept[name], which) for name, title in there.items()})
+        yield _table({title: places(kept[name], which) for name, title in there.items()})
     yield "Accuracy of the weakest tenth of sites, %:"
-    yield _table({title: _places(_weakest(kept[name]), "main") for name, title in there.items()}, marked=False)
+    yield _table({title: places(weakest(kept[name]), "main") for name, title in there.items()}, marked=False)
     yield _commands([kept[name] for name in there])
 
 
@@ -176,7 +186,7 @@ def _cell(place: Placement | None, marked: bool) -> str:
     return f"**{text}**" if place.rank == 1 else text if place.duel.beyond_noise else f"{text} ·"
 
 
-def _places(kept: Kept, which: str) -> dict[str, Placement]:
+def places(kept: Kept, which: str) -> dict[str, Placement]:
     """Of methods that have as many seeds as any."""
     found: dict[str, dict[int, Sequence[float]]] = {}
     for run in kept["runs"]:
@@ -190,7 +200,7 @@ def _places(kept: Kept, which: str) -> dict[str, Placement]:
     return placements(whole) if whole else {}
 
 
-def _weakest(kept: Kept) -> Kept:
+def weakest(kept: Kept) -> Kept:
     """Of every run, a mean over the tenth of sites that fare worst, at least one."""
 
     def weakest(values: Sequence[float | None]) -> float:
