@@ -94,6 +94,7 @@ class Algorithm:
     global_step: Callable[[Tensor, Tensor, Any], Tensor] = add_mean
     smoothing: Callable[[Any], float] = lambda _: 0.0  # what e keeps of its past a round, where a method uses e
     relays_models: bool = False
+    shows_updates: bool = False  # whoever is given a site's model can compute its update from it
     takes_own_steps: bool = False  # moves models by gradients itself, so that no optimizer can be chosen
     splits_models: bool = False  # treats body and head apart, so that a model must say where its head begins
     classes_for: str | None = None  # what it needs class labels for; None where any task will do

@@ -260,6 +260,7 @@ ALGORITHM = Algorithm(
     personal_models=personal_models,
     score_bound=lambda facts: float(max(facts.most_peers, 1) * facts.largest_site),
     relays_models=True,
+    shows_updates=True,
     smoothing=lambda options: options.smoothing,
     options=SapePlusOptions,
     releases=releases,

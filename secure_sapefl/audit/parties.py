@@ -34,6 +34,7 @@ class Party(ABC):
     def __init__(self, name: str, terms: PublicTerms, codec: SiteCodec, site: SiteId | None = None) -> None:
         self.name, self.site, self._terms, self._codec = name, site, terms, codec
         self._theta: Tensor | None = terms.theta_initial
+        self._before: dict[int, Tensor] = {}  # the global model a round began from, where updates follow from models
         self.updates: dict[SiteId, Update] = {}
         self.personal: dict[SiteId, Tensor] = {}
         self.scores: dict[SiteId, dict[int, float]] = {}
@@ -54,6 +55,8 @@ class Party(ABC):
     def _hear_outcome(self, outcome: RoundOutcome) -> None:
         if self._theta is None:
             return
+        if self._terms.algorithm.shows_updates:
+            self._before[outcome.round_index] = self._model(self._theta)
         try:
             self._theta = absorb(self._theta, outcome, self._codec, self._terms.study.name, self._terms.step)
         except CryptoError:
@@ -68,6 +71,9 @@ class Party(ABC):
         except CryptoError:
             return
         self.personal[sender] = torch.from_numpy(vector)
+        if self._terms.algorithm.shows_updates and self._theta is not None:
+            before = self._before.get(sealed.round_index, self._model(self._theta))
+            self.updates[sender] = Update(sealed.round_index, before, self.personal[sender])
 
 
 class AtServer(Party):

@@ -59,6 +59,10 @@ def declaration(algorithm: Algorithm) -> Iterator[str]:
     if (contribution.shared is not None) != algorithm.relays_models:
         given = "a" if contribution.shared is not None else "no"
         yield f"relays_models is {algorithm.relays_models}, and a round gives {given} shared model"
+    if contribution.shared is not None and contribution.update is not None and not algorithm.shows_updates:
+        told = contribution.shared - FourSites().theta_global == contribution.update
+        if told.float().mean() > 0.5:
+            yield "shows_updates is False, and a site's update follows from the model it gives to peers"
 
 
 def scores(algorithm: Algorithm) -> Iterator[str]:

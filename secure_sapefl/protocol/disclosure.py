@@ -135,16 +135,18 @@ class Exposure:
                 "Nobody can hold a site to its score: one that lies about it counts for as much as it likes.",
             )
         known = "The names of the sites, the rounds they took part in and their scores are known to the server."
-        return (COLLUSION, known) if self.keys == "shared" else (*_beyond(self.colluders), known)
+        return (COLLUSION, known) if self.keys == "shared" else (*_beyond(self), known)
 
 
-def _beyond(colluders: int) -> tuple[str, ...]:
+def _beyond(study: Exposure) -> tuple[str, ...]:
     """What joint keys do not give."""
-    sites = "one site" if colluders == 1 else f"{colluders} sites"
+    sites = "one site" if study.colluders == 1 else f"{study.colluders} sites"
+    follows = ", from which these sites' updates follow" if study.algorithm.shows_updates else ""
     return (
         f"More than {sites} working with the server may read other sites' updates in the rounds in which they do so; "
         "earlier rounds stay closed.",
-        "A site that works with the server shows it the sums, and the personal models that this site was given.",
+        "A site that works with the server shows it the sums, and the personal models that this site was given"
+        f"{follows}.",
     )
 
 
@@ -219,6 +221,8 @@ def _update(study: Exposure) -> Disclosure:
         stolen = "; a committee of them opens it, and without two thirds of that committee nobody reads anything else"
     adds = "adds it to the others' without being able to read it; it has no key"
     only = View("nothing", f"are sent only the sum over the cohort, and check that it is that sum{stolen}")
+    if study.algorithm.shows_updates:
+        only = View("readable", f"can compute it from the site's model, where they are given that: {study.peers}")
     return Disclosure("update", "A site's update", _server(study, adds, "reads every number of it"), only)
 
 

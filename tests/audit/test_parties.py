@@ -57,3 +57,14 @@ def test_of_a_method_that_only_relays_there_are_models_and_no_sum(small: Callabl
     server = replay(config, federation_of(config)).parties[0]
     assert (server.theta_global, server.updates) == (None, {})
     assert server.personal
+
+
+def test_where_peers_are_given_what_an_update_is_made_of_they_have_the_update(small: Callable[..., Config]) -> None:
+    config = small(method="sapefl-plus", keys="joint", participation=1.0, rounds=2)
+    peer = replay(config, federation_of(config)).parties[1]
+    plain = small(method="sapefl-plus", protection="plaintext", participation=1.0, rounds=1)
+    sent = replay(plain, federation_of(plain)).parties[0].updates
+    assert len(peer.updates) == 3
+    for site, found in peer.updates.items():
+        torch.testing.assert_close(found.theta_local, sent[site].theta_local, rtol=0, atol=1e-4)
+        torch.testing.assert_close(found.theta_global, sent[site].theta_global)

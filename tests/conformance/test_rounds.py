@@ -13,6 +13,7 @@ from secure_sapefl.algorithms.base import Algorithm, Contribution, Homomorphic
 from secure_sapefl.algorithms.fedavg import ALGORITHM as FEDAVG
 from secure_sapefl.algorithms.group import SiteGroup
 from secure_sapefl.algorithms.registry import ALGORITHMS
+from secure_sapefl.algorithms.sapefl_plus import ALGORITHM as SAPEFL_PLUS
 from secure_sapefl.conformance.rounds import ROUNDS
 from secure_sapefl.streams import Purpose
 
@@ -87,6 +88,7 @@ BROKEN = [
         "is RELAY, and a round gives an update",
     ),
     ("declaration", replace(FEDAVG, relays_models=True), "relays_models is True, and a round gives no shared model"),
+    ("declaration", replace(SAPEFL_PLUS, shows_updates=False), "update follows from the model it gives to peers"),
     ("scores", replace(FEDAVG, score_bound=lambda _: 2.0), "scores run from 1 to 9, score_bound says 0 to 2"),
     ("engines", fedavg(by_the_engine), "update differs"),
     ("repeatable", fedavg(overwrites), "it changes theta_global in place"),

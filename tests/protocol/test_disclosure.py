@@ -40,6 +40,7 @@ KINDS: list[Kind] = [
     ("fedavg", "ckks", "open", "joint"),
     ("sapefl", "plaintext", "open", "joint"),
     ("fedacs", "ckks", "open", "joint"),
+    ("sapefl-plus", "ckks", "open", "joint"),
 ]
 
 
@@ -153,7 +154,7 @@ def of_site(run: Everything) -> dict[Item, Level]:
         "personal model": level(bool(run.site.personal), sent=False),
         "global model": level(run.site.theta_global is not None, sent=False),
         "key": level(run.site_holds_a_key, sent=False),
-        "shares": level(bool(run.site.updates), sent=bool(run.delivered)),  # one opens nothing
+        "shares": level(read=False, sent=bool(run.delivered)),  # one opens nothing
     }
 
 

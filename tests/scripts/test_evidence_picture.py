@@ -30,6 +30,7 @@ def test_ranks_and_gains_are_of_studies_that_every_method_finished():
 def test_who_reads_what_is_what_a_study_discloses():
     assert dict(seen("fedavg")) == {"update": "", "score": "SP"}
     assert dict(seen("sapefl"))["personal model"] == "P"
+    assert dict(seen("sapefl-plus"))["update"] == "P"  # it follows from the model they are given
     assert dict(seen("local")).get("update") is None
 
 
