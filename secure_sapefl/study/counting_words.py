@@ -6,6 +6,7 @@ from typing import Any, Final
 from secure_sapefl.privacy.events import TABLE_ONE
 from secure_sapefl.protocol.sums import LIMBS
 from secure_sapefl.study.counting import CountingTerms
+from secure_sapefl.study.key_shares import shares_bytes, shares_words
 
 SEEN_FIRST: Final = "Sites open the totals before small cells are left out, and see them."
 TWO_SITES: Final = "With two sites in a sum, the total less one's own counts is the other's."
@@ -32,11 +33,13 @@ def what_leaves(terms: CountingTerms) -> str:
     kinds = "missing values, sums, sums of squares, histograms on public ranges and levels"
     if terms.multiplier is not None:
         kinds = "missing values, histograms on public ranges and levels, with noise"
-    return f"counts of {columns} columns{by}: {kinds}; {terms.plan.entries:,} numbers, encrypted (CKKS)"
+    key = "" if terms.study.keys == "shared" else f", and {shares_words(terms.study)}"
+    return f"counts of {columns} columns{by}: {kinds}; {terms.plan.entries:,} numbers, encrypted (CKKS){key}"
 
 
 def bytes_of(terms: CountingTerms) -> int:
-    return terms.params.chunks(LIMBS * terms.plan.entries) * terms.params.fresh_chunk_bytes
+    """With the shares of the key, where it is the site's own."""
+    return terms.params.chunks(LIMBS * terms.plan.entries) * terms.params.fresh_chunk_bytes + shares_bytes(terms.study)
 
 
 def who_reads(terms: CountingTerms) -> str:

@@ -11,6 +11,7 @@ from secure_sapefl.protocol.results import RESULTS, least_senders
 from secure_sapefl.study.counting import CountingTerms
 from secure_sapefl.study.counting_words import bytes_of, what_leaves
 from secure_sapefl.study.file import StudyFile
+from secure_sapefl.study.key_shares import shares_bytes, shares_words
 from secure_sapefl.study.settings import PrivacyTerms
 from secure_sapefl.study.terms import StudyTerms
 
@@ -21,6 +22,7 @@ _FIELDS: Final[dict[Item, str]] = {
     "update": "update",
     "score": "similarity_score",
     "personal model": "theta_personal",
+    "shares": "shares",
 }
 """What leaves a site in a round, and the message's name for it."""
 _ONCE: Final[dict[Item, str]] = {"counts": "counts", "results": "results"}
@@ -129,6 +131,8 @@ def _what(item: Item, terms: StudyTerms) -> tuple[str, int]:
         words = f"{what}: {count:,} numbers, encrypted"
         key = "" if file.keys == "shared" else " under a key of this site and round"
         return f"{words}{key} (CKKS, {params.security_bits} bits)", params.chunks(count) * params.fresh_chunk_bytes
+    if item == "shares":
+        return f"beside the update, {shares_words(terms.study)}", shares_bytes(terms.study)
     if item == "personal model":
         count = blueprint.model.parameters
         return f"the model fitted to this site's records: {count:,} numbers, sealed (AES-256)", _SEALED_BYTES * count

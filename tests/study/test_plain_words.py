@@ -22,6 +22,16 @@ def test_everything_a_message_holds_is_told(make_study: MakeStudy) -> None:
     assert plain == {"participation": False, "update": False, "similarity_score": False}
 
 
+def test_shares_of_a_key_leave_too(make_study: MakeStudy) -> None:
+    terms = StudyTerms.from_file(make_study(method="fedavg", keys="joint"))
+    *others, shares = leaving(terms)
+    assert [part.field for part in others] == ["participation", "update", "similarity_score"]
+    assert (shares.field, shares.noised) == ("shares", False)
+    assert shares.what.startswith("beside the update, its key in 3 shares, each sealed for one member of the committee")
+    counted = StudyTerms.from_file(make_study(method="fedavg", keys="joint", preparation="common"))
+    assert "(CKKS), and its key in 3 shares" in leaving_once(counted)[0].what
+
+
 def test_a_study_that_only_relays_sends_no_update(make_study: MakeStudy) -> None:
     study = make_study(method="fedacs")
     terms = StudyTerms.from_file(study)

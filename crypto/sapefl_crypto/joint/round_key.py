@@ -19,12 +19,12 @@ from sapefl_crypto.claims import quantise_score
 from sapefl_crypto.derivation import ROOT_BYTES
 from sapefl_crypto.errors import KeyRejected, ValueRejected
 from sapefl_crypto.gaussian import normals
-from sapefl_crypto.joint.field import RING_DEGREE, Integers, added, negated, uniform, with_signed
+from sapefl_crypto.joint.field import PRIME_BITS, RING_DEGREE, Integers, added, negated, uniform, with_signed
 from sapefl_crypto.joint.frames import Manifest, digest, nonce_of
 from sapefl_crypto.joint.occasion import JointRound
 from sapefl_crypto.joint.ring import Multiplier
 from sapefl_crypto.joint.rows import BLOCK, ROW_BYTES, Packed, blocks, pack_rows
-from sapefl_crypto.joint.sealing import Readers, seal
+from sapefl_crypto.joint.sealing import SEALING_BYTES, Readers, seal
 from sapefl_crypto.joint.shamir import DealtShares, wipe
 from sapefl_crypto.joint.tags import TagRoot
 from sapefl_crypto.keys.identity import SiteIdentity
@@ -147,6 +147,13 @@ def whole_numbers(vector: AnyVector, about: JointRound) -> Integers:
 def share_context(about: JointRound, sender: str, member: str) -> bytes:
     """What a sealed share is bound to; the sender's manifest binds it to the frame."""
     return bind("sapefl joint share 1", about.occasion.to_bytes(), sender, member)
+
+
+def bytes_of_shares(members: int, threshold: int) -> int:
+    """Of one key, sealed for all members: seeds below the threshold, numbers from there on."""
+    whole = members - threshold + 1
+    plain = (threshold - 1) * ROOT_BYTES + whole * (SHARED_NUMBERS * PRIME_BITS // 8)
+    return plain + members * SEALING_BYTES
 
 
 def _sealed_shares(about: JointRound, sender: str, members: Readers, secret: Coefficients) -> dict[str, bytes]:

@@ -40,7 +40,8 @@ _MAGIC: Final = b"SPJM"
 _VERSION: Final = 1
 _HEADER: Final = struct.Struct(">4sBI")
 _CONTENT_KEY_BYTES: Final = 32
-_WRAPPED_BYTES: Final = 32 + _CONTENT_KEY_BYTES + 16
+SEALING_BYTES: Final = 32 + 16  # that HPKE adds to what it seals
+_WRAPPED_BYTES: Final = _CONTENT_KEY_BYTES + SEALING_BYTES
 _NONCE_BYTES: Final = 12
 _KIND: Final = "joint sealing key"
 

@@ -5,7 +5,7 @@ import pytest
 
 from sapefl_crypto import FrameRejected, KeyRejected, ValueRejected
 from sapefl_crypto.joint.frames import signed_part
-from sapefl_crypto.joint.round_key import RoundKey
+from sapefl_crypto.joint.round_key import RoundKey, bytes_of_shares
 
 
 def test_a_key_encrypts_once_and_an_erased_one_never(make_cohort, vectors) -> None:
@@ -42,6 +42,13 @@ def test_shares_go_to_the_committee_and_nobody_else(make_cohort) -> None:
     cohort = make_cohort(4, members=3)
     with pytest.raises(ValueRejected, match="'d' is not on it"):
         RoundKey(cohort.about, sender="a", members=cohort.member_keys | {"d": bytes(32)})
+
+
+@pytest.mark.parametrize(("members", "threshold"), [(4, 3), (3, 2), (5, 5)])
+def test_shares_are_as_large_as_is_said(make_cohort, vectors, members: int, threshold: int) -> None:
+    cohort = make_cohort(members, threshold=threshold)
+    shares = cohort.upload("a", vectors[0], 0.5).shares
+    assert sum(map(len, shares.values())) == bytes_of_shares(members, threshold)
 
 
 def test_who_is_away_gets_no_share_and_the_others_still_open_the_sum(make_cohort, vectors) -> None:
