@@ -65,7 +65,7 @@ def test_tuned_values_are_printed_and_stored(cli: Cli) -> None:
     assert "Tuned on validation rows" in answer.out
     (tuned,) = json.loads(Path("out/comparison.json").read_text())["tuned"]
     assert tuned["tried"] == 9
-    assert "tuning 9/9" in answer.err
+    assert "tuning at 25% of the rounds 9/9" in answer.err
 
 
 def test_the_groups_of_an_npz_are_the_sites_unless_others_are_asked_for(cli: Cli) -> None:
