@@ -10,7 +10,7 @@ A study is one `secure-sapefl compare` or `budget`. What a run found is kept in 
 command, version and commit, within a minute after the run ended. Whoever checks the file out goes on from there: its
 runs are put back where the command looks for finished ones, and it takes those that are what it would compute. A run of
 which a newer one is there (another default, say) is dropped; delete a line to have it computed again. A `budget` is
-asked for one seed first, then for more: its tables and its figure are kept whenever a seed is whole.
+asked for a part first, then for more: its tables and its figure are kept whenever a part is whole.
 """
 
 import argparse
@@ -77,8 +77,7 @@ class Study:
     @property
     def parts(self) -> tuple[str, ...]:
         """What is added to the command, one after another: each finds the runs of those before it finished."""
-        counts = range(1, evidence_budget.SEEDS + 1)
-        return ("",) if self.experiment == "compare" else tuple(f" --seeds {count}" for count in counts)
+        return ("",) if self.experiment == "compare" else evidence_budget.parts()
 
 
 def _studies() -> tuple[Study, ...]:

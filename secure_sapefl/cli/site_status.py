@@ -33,6 +33,8 @@ def status(
     columns = ("study", "running", "rounds", "answered", "epsilon", "refused messages", "device", "state")
     print_table("", columns, map(_cells, found))
     for one in found:
+        if one.get("in_sums"):  # 0.1.0 knew no shared noise
+            typer.echo(printable(f"{_named(one)}: {one['in_sums']}; the epsilon above if everybody else conspires"))
         typer.echo(printable(f"{_named(one)}: {own_model(one.get('judged'))}"))  # 0.1.0 did not judge
         if not one["over"]:
             warn_of_certificate(one)

@@ -3,6 +3,9 @@
 Where rows belong together (windows of one recording, a person's visits), such a segment is held out whole or not at
 all. Otherwise rows of a class are held out as one stretch in file order: should neighbours overlap without saying so,
 training and validation rows meet at two edges only, instead of everywhere.
+
+In a private study coins say who is tested, and leave some sites without a class in training that they are tested on.
+Rows are held back in the same way there: what is chosen by rows that have every class would not do for those.
 """
 
 from collections.abc import Iterator
@@ -23,8 +26,8 @@ VALIDATION_SHARE: Final = 0.2
 
 def with_validation_rows(federation: Federation, seed: int, instead: str) -> Federation:
     """A fifth of every site's training rows, stratified by class, become its `validation` rows. ``instead`` is what
-    to do where a site has too few. A site with one segment alone holds nothing back, nor does, in a private study, one
-    with a single row: how many there are decides nothing there."""
+    to do where a site has too few. A site with one segment alone holds nothing back. In a private study each segment,
+    or row, is held back by a coin, and nothing has a minimum."""
     seeds = np.random.SeedSequence(seed).spawn(len(federation.clients))
     strata = _strata(federation)
     clients = tuple(
@@ -46,11 +49,18 @@ def _validated(
     segments = client.train.segments
     if len(client.train) < 2 and not private:
         raise BadInput(f"Site {client.name!r} has a single training row, nothing to hold back. {instead}")
-    if len(client.train) < 2 or (segments is not None and len(np.unique(segments)) < 2):
+    if private:
+        held_out = _by_coins(np.arange(len(client.train)) if segments is None else segments, rng)
+    elif segments is not None and len(np.unique(segments)) < 2:
         held_out = np.zeros(len(client.train), np.bool_)
     else:
         held_out = _stretches(codes, rng) if segments is None else _whole(segments, codes, rng)
     return replace(client, train=client.train.part(~held_out), validation=client.train.part(held_out))
+
+
+def _by_coins(segments: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.bool_]:
+    names, unit = np.unique(segments, return_inverse=True)
+    return (rng.random(len(names)) < VALIDATION_SHARE)[unit]
 
 
 def _whole(segments: NDArray[np.int64], codes: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.bool_]:

@@ -248,7 +248,7 @@ class Agent:
         for refusal in refusals:
             if refusal.site == self.site.name:
                 self._ledger.withheld(index, refusal.reason)
-        self._send(upload, self._in_sums())
+        self._send(upload, self.in_sums)
         return upload, None
 
     def _pay(self, index: int) -> str | None:
@@ -266,7 +266,8 @@ class Agent:
         """Enter the upload in the ledger. If this returns, it may leave."""
         self._ledger.sent(upload.round_index, "round upload", upload_parts(upload), self.epsilon, note)
 
-    def _in_sums(self) -> str:
+    @property
+    def in_sums(self) -> str:
         """Under shared noise, the smaller number, and what it rests on."""
         shared, privacy = self._terms.shared, self.site.privacy
         if shared is None or privacy is None or isinstance(privacy, CountPrivacy):

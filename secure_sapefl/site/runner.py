@@ -105,6 +105,7 @@ class RunningSite:
             "halted": self.agent.halted,
             "over": self.agent.over and not self.agreeing,
             "epsilon": self.agent.epsilon,
+            "in_sums": self.agent.in_sums,
             "judged": None if self.agent.judged is None else self.agent.judged.to_json(),
             "letters": self.messages,
             "refused_letters": self.agent.refused_messages,

@@ -21,11 +21,13 @@ AGENT = {
 def test_site_status_in_both_forms(tmp_path: Path) -> None:
     folder = tmp_path / "studies" / AGENT["digest"]
     folder.mkdir(parents=True)
-    (folder / "status.json").write_text(json.dumps(AGENT | {"halted": "round 1: tags"}))
+    smaller = "epsilon_shared 0.9, m = 4, t = 1"
+    (folder / "status.json").write_text(json.dumps(AGENT | {"halted": "round 1: tags", "in_sums": smaller}))
     shown = RUN.invoke(app, ["site", "status", "--home", str(tmp_path)]).output
     assert "2 of 3" in shown
     assert "halted" in shown
     assert "cuda:1" in " ".join(shown.split())
+    assert f"heart b3ca825f: {smaller}; the epsilon above if everybody else conspires" in " ".join(shown.split())
     (found,) = json.loads(RUN.invoke(app, ["site", "status", "--home", str(tmp_path), "--format", "json"]).output)
     assert found["running"] is False
     assert found["epsilon"] == AGENT["epsilon"]

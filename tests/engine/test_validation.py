@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from secure_sapefl.config import PublicFacts
 from secure_sapefl.data import ClientData, Federation, Rows
 from secure_sapefl.engine.validation import with_validation_rows
 from secure_sapefl.errors import BadInput
@@ -59,3 +60,21 @@ def test_a_site_with_one_segment_holds_nothing_back() -> None:
     (client,) = with_validation_rows(replace(one, clients=(replace(one.clients[0], train=rows),)), 0, "").clients
     assert client.validation is not None
     assert (len(client.train), len(client.validation)) == (6, 0)
+
+
+def test_in_a_private_study_coins_hold_back_whole_segments_as_they_choose_who_is_tested() -> None:
+    segments = np.repeat(np.arange(400), 3)
+    rows = Rows(np.zeros((1200, 1), np.float32), (segments == 0).astype(np.int64), segments=segments)
+    one = replace(federation(rows.y, Labels("class")), public=PublicFacts())
+    one = replace(one, clients=(replace(one.clients[0], train=rows),))
+    without_the_class, shares = 0, list[float]()
+    for seed in range(40):
+        (client,) = with_validation_rows(one, seed, "").clients
+        assert client.validation is not None
+        assert client.validation.segments is not None
+        assert client.train.segments is not None
+        assert not set(client.validation.segments) & set(client.train.segments)
+        shares.append(len(client.validation) / 1200)
+        without_the_class += not client.train.y.any()
+    assert 0.15 < np.mean(shares) < 0.25
+    assert without_the_class, "the one segment of a class may be held back, too"

@@ -39,7 +39,7 @@ def test_a_study_ends_where_its_plan_says_and_the_ledger_names_both_numbers(shar
         assert agent.epsilon == pytest.approx(plan.epsilon_max)
         (*_, last) = deployed.ledgers[name].events("sent")
         assert last.epsilon == agent.epsilon
-        assert last.note == f"epsilon_shared {plan.epsilon_shared:.4g}, m = 4, t = 0"
+        assert last.note == agent.in_sums == f"epsilon_shared {plan.epsilon_shared:.4g}, m = 4, t = 0"
 
 
 def test_a_round_waits_for_as_many_as_its_noise_was_planned_for(sharing: World) -> None:
