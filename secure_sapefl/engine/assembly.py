@@ -42,6 +42,7 @@ from secure_sapefl.tasks.base import Task
 from secure_sapefl.tasks.builtin import BY_LABELS, with_weights
 from secure_sapefl.tasks.own import Found, given
 from secure_sapefl.tasks.own import find as find_task
+from secure_sapefl.tasks.tried import require_sound
 
 if TYPE_CHECKING:
     from secure_sapefl.privacy.shared.setup import SharedNoise
@@ -199,6 +200,8 @@ def task_of(config: Config, federation: Federation, task: Task | None = None) ->
             f"The task {found.task.name} reads labels of the kind {found.task.labels!r}, and those of "
             f"{federation.dataset} are of the kind {federation.labels.kind!r}. Choose another task, or other labels."
         )
+    if found.sources:
+        require_sound(found.task, federation.classes)
     return found
 
 

@@ -54,7 +54,9 @@ class ModuleModel:
         with _seeded(rng):
             module = checks.materialised(build(about), about)
         if state:
-            module.load_state_dict(dict(state), strict=False)
+            known = module.state_dict()  # what does not fit is refused by name in `states.started_from`
+            fits = {name: value for name, value in state.items() if name in known and value.shape == known[name].shape}
+            module.load_state_dict(fits, strict=False)
         module = checks.in_training(module)
         checks.check(module, about)
         return _described(module, about, _ordered(module, head), head)
@@ -198,7 +200,9 @@ def _ordered(module: nn.Module, head: str | None) -> tuple[str, ...]:
             f"{', '.join(linear) or 'none'}."
         )
     if len(inside) == len(names):
-        raise BadInput(f"The model trains nothing but its head {head!r}: there is no body to split it from.")
+        raise BadInput(
+            f"The model trains nothing but its head {head!r}: there is no body to split it from. Leave out --head."
+        )
     return (*(name for name in names if not _inside(name, head)), *inside)
 
 

@@ -4,7 +4,6 @@ import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from pickle import UnpicklingError
 
 import torch
 from torch import Tensor
@@ -27,7 +26,7 @@ def read_state(path: Path) -> State:
         tensors = _safetensors(content) if path.suffix == ".safetensors" else torch.load(path, weights_only=True)
     except OSError as error:
         raise BadInput(f"--init: cannot read {path} ({error.strerror}).") from None
-    except (UnpicklingError, RuntimeError, EOFError, ValueError, KeyError) as error:
+    except Exception as error:  # of any kind: torch reads what somebody else wrote, in several old formats
         raise BadInput(f"--init: {path} is no state_dict ({type(error).__name__}). {_HOW}") from None
     if not isinstance(tensors, Mapping) or not all(isinstance(value, Tensor) for value in tensors.values()):
         raise BadInput(f"--init: {path} holds something else than named tensors. {_HOW}")
@@ -62,6 +61,8 @@ def started_from(model: Model, theta: Tensor, state: State) -> tuple[Tensor, str
                 f"--init: {name!r} has shape {tuple(tensor.shape)} in {state.path} and {tuple(known[name].shape)} in "
                 "the model. Leave it out of the file to begin there anew."
             )
+        if tensor.isnan().any():
+            raise BadInput(f"--init: {name!r} in {state.path} holds NaN: nothing can be learned from there.")
     module.load_state_dict(dict(state.tensors), strict=False)
     fresh = [name for name in known if name not in state.tensors]
     taken = f"{len(state.tensors)} of {len(known)} tensors from {state.path.name}"

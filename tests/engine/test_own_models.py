@@ -123,6 +123,12 @@ def test_weights_to_start_from(tiny: Tiny, tmp_path: Path) -> None:
         resume(tmp_path / "run")
 
 
+def test_weights_that_do_not_fit_a_model_of_ones_own_are_named(tiny: Tiny, tmp_path: Path) -> None:
+    torch.save({"fc.bias": torch.ones(7)}, tmp_path / "start.pt")
+    with pytest.raises(BadInput, match=r"'fc.bias' has shape \(7,\) in .*start.pt and \(3,\) in the model"):
+        assemble(tiny(init=tmp_path / "start.pt"), model=Residual)
+
+
 @pytest.mark.parametrize(("method", "model"), [("fedas", "linear"), ("fedafk", "own")])
 def test_a_method_that_splits_models_asks_for_the_head(tiny: Tiny, method: str, model: str) -> None:
     build = Residual if model == "own" else None

@@ -41,6 +41,7 @@ def test_all_of_them(tmp_path: Path) -> None:
     [
         ({"fc.weight": torch.ones(3, 4)}, "has 'fc.weight', the model has no such part. It has: 0.weight, 0.bias"),
         ({"0.weight": torch.ones(9, 4)}, r"shape \(9, 4\).*\(3, 4\) in the model. Leave it out"),
+        ({"0.bias": torch.tensor([1, torch.nan, 3])}, "'0.bias' in .* holds NaN"),
     ],
 )
 def test_what_does_not_fit_is_refused(tmp_path: Path, tensors: dict[str, torch.Tensor], sentence: str) -> None:
@@ -50,9 +51,10 @@ def test_what_does_not_fit_is_refused(tmp_path: Path, tensors: dict[str, torch.T
 
 def test_files_that_are_no_state(tmp_path: Path) -> None:
     for name in ("bad.pt", "bad.safetensors"):
-        (tmp_path / name).write_bytes(b"nothing of the kind")
-        with pytest.raises(BadInput, match="is no state_dict"):
-            read_state(tmp_path / name)
+        for content in (b"nothing of the kind", b"junk", b""):
+            (tmp_path / name).write_bytes(content)
+            with pytest.raises(BadInput, match="is no state_dict"):
+                read_state(tmp_path / name)
     torch.save([1, 2], tmp_path / "list.pt")
     with pytest.raises(BadInput, match="something else than named tensors"):
         read_state(tmp_path / "list.pt")

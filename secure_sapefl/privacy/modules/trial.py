@@ -3,14 +3,16 @@
 Whatever computes them faster is held against this before it is used, since a wrong one would not fail but clip wrongly.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 import torch
 from torch import Tensor
+from torch.overrides import TorchFunctionMode
 
+from secure_sapefl.errors import BadInput
 from secure_sapefl.models.base import loaded
 from secure_sapefl.models.module import ModuleModel
 
@@ -26,6 +28,29 @@ class Differs(Exception):
 
 REFUSALS: Final = (NotImplementedError, RuntimeError, ValueError, AttributeError, TypeError, LookupError, Differs)
 """By which a way says that it has no form for a model, or shows that it is wrong."""
+
+
+_READS_VALUES: Final[frozenset[Any]] = frozenset(
+    {
+        Tensor.__bool__, Tensor.__float__, Tensor.__int__, Tensor.__index__, Tensor.__contains__, Tensor.__array__,
+        Tensor.item, Tensor.tolist, Tensor.numpy, torch.equal, torch.allclose, torch.is_nonzero,
+    }
+)  # fmt: skip
+
+
+class _NothingDecides(TorchFunctionMode):
+    """While a module answers, no value of a batch is looked at by Python: what it then did to one record, by an `if`,
+    could hang on another, and no made-up rows show that for sure."""
+
+    def __torch_function__(
+        self, func: Callable[..., Any], types: Any, args: Sequence[Any] = (), kwargs: Mapping[str, Any] | None = None
+    ) -> Any:
+        if func in _READS_VALUES:
+            raise BadInput(
+                f"The model looks at values of a batch ({func.__name__}), so one record could decide about another's "
+                "gradient, which a privacy budget rules out. Use torch.where in place of `if`, and tensors throughout."
+            )
+        return func(*args, **(kwargs or {}))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,7 +69,8 @@ class Trial:
         slopes = torch.rand((_TRIED, model.classes), generator=random)
         key = torch.tensor(1) if model.draws else None
         module = loaded(model, model.initial(np.random.default_rng()))
-        answers, weights = model.call(module, x, key), model.weights_of(module)
+        with _NothingDecides():
+            answers, weights = model.call(module, x, key), model.weights_of(module)
         records = [
             torch.autograd.grad(answers[i] @ slopes[i], weights, retain_graph=True, materialize_grads=True)
             for i in range(_TRIED)

@@ -5,9 +5,11 @@ import pytest
 import torch
 from torch import nn
 
+from secure_sapefl.errors import BadInput
 from secure_sapefl.models.base import Description
 from secure_sapefl.models.module import ModuleModel
 from secure_sapefl.privacy.modules.trial import Differs, Trial, require_close
+from secure_sapefl.privacy.per_record import require_record_gradients
 
 
 def test_a_linear_models_gradients_by_hand() -> None:
@@ -31,3 +33,16 @@ def test_what_differs_is_named(found: torch.Tensor) -> None:
     require_close(torch.tensor([1.0, 2.0]), torch.tensor([1.0, 2.0]), "'fc'")
     with pytest.raises(Differs, match="'fc' are not those of single records"):
         require_close(found, torch.tensor([1.0, 2.0]), "'fc'")
+
+
+class Deciding(nn.Linear):
+    """Made-up rows are all positive, so that no trial of answers shows what this does."""
+
+    def forward(self, input: torch.Tensor) -> torch.Tensor:
+        return super().forward(input if input.sum() > 0 else -input)
+
+
+def test_one_record_does_not_decide_about_anothers_gradient() -> None:
+    model = ModuleModel.from_build(lambda _: Deciding(3, 2), Description((3,), 2), np.random.default_rng(0))
+    with pytest.raises(BadInput, match=r"looks at values of a batch \(__bool__\).*torch.where"):
+        require_record_gradients(model)
