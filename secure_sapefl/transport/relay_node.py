@@ -21,6 +21,7 @@ from flwr.supercore.runtime import RuntimeHttpClient
 from flwr.supernode.cli.flwr_clientapp import flwr_clientapp
 
 import secure_sapefl.transport.relay_app  # noqa: F401 - what a fork is going to need
+from secure_sapefl.transport.ending import end_with
 from secure_sapefl.transport.flower import LOOPBACK, end_with_parent
 from secure_sapefl.transport.tasks import PAUSE_SECONDS, next_task, task_list
 
@@ -50,7 +51,7 @@ def _started(options: Sequence[str], secret: bytes) -> subprocess.Popen[bytes]:
     ours = ["--host", LOOPBACK, "--isolation", "process", "--superexec-auth-secret-file", f"/dev/fd/{reading}"]
     try:
         return subprocess.Popen(  # noqa: S603 - a program of Flower's, with our own arguments
-            ["flower-supernode", *options, *ours],  # noqa: S607 - found where Flower is installed
+            [sys.executable, "-m", "secure_sapefl.transport.ending", "flower-supernode", *options, *ours],
             pass_fds=(reading,),
             preexec_fn=end_with_parent,
         )
@@ -92,15 +93,7 @@ def become_clientapp(options: Sequence[str]) -> NoReturn:
     """In the fork. What the parent has open is the parent's: nothing of it is closed or flushed here."""
     end_with_parent()
     sys.argv = ["flwr-clientapp", *options]
-    code = 1
-    try:
-        flwr_clientapp()
-    except SystemExit as ended:
-        code = ended.code if isinstance(ended.code, int) else 0
-    finally:
-        sys.stdout.flush()
-        sys.stderr.flush()
-        os._exit(code)
+    end_with(flwr_clientapp)
 
 
 if __name__ == "__main__":
