@@ -1,18 +1,19 @@
 """Which counts of a table are not shown: small ones, and others from which a small one would follow.
 
 Levels by classes, with the sums of both that readers know: a cell left out alone in its row or column is the sum less
-the others. So a cell counts as left out only if no equation of the table gives it, all of them taken together.
+the others. And two that are left out, neither of them 0, are 1 each where their sum is 2. So a cell counts as left out
+only if another table, with other numbers in it, would look the same.
 """
 
-from collections.abc import Sequence
-from typing import Final
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 Grid = NDArray[np.int64]
 Mask = NDArray[np.bool_]
-_EXACT: Final = 1e-9
+Node = tuple[str, int]
 
 
 def hidden_cells(counts: Grid, totals_hidden: Sequence[bool], smallest: int, *, unseen: Sequence[int] = ()) -> Mask:
@@ -25,30 +26,53 @@ def hidden_cells(counts: Grid, totals_hidden: Sequence[bool], smallest: int, *, 
     small[-1] = totals_hidden
     hidden = small.copy()
     hidden[list(unseen)] = True
-    while (small & (told := given_away(hidden))).any() and len(spare := _beside(told, whole, hidden)):
-        hidden[tuple(min(spare, key=lambda place: whole[tuple(place)]))] = True
+    while (small & (told := given_away(hidden, whole))).any() and len(spare := _beside(told, hidden)):
+        hidden[tuple(min(spare, key=lambda place: whole[tuple(place)] or np.inf))] = True
     return hidden[:-1]
 
 
-def _beside(told: Mask, whole: Grid, hidden: Mask) -> Grid:
+def _beside(told: Mask, hidden: Mask) -> Grid:
     """Places that could be left out as well: in rows or columns of cells that are told as it is, and no total."""
-    beside = told.any(1, keepdims=True) | told.any(0, keepdims=True)
-    free = ~hidden & (whole > 0) & beside
+    free = ~hidden & (told.any(1, keepdims=True) | told.any(0, keepdims=True))
     free[-1] = False
     return np.argwhere(free)
 
 
-def given_away(hidden: Mask) -> Mask:
-    """The hidden cells that follow from all others. Cells are [levels and their total, all and each class]."""
-    places, told = np.argwhere(hidden), np.zeros(hidden.shape, bool)
-    if not len(places):
-        return told
-    rows, columns = hidden.shape
-    equations = np.zeros((rows + columns, len(places)))
-    for k, (row, column) in enumerate(places):
-        equations[row, k] = -1 if column == 0 else 1
-        equations[rows + column, k] = -1 if row == rows - 1 else 1
-    _, sizes, directions = np.linalg.svd(equations, full_matrices=False)
-    known = np.square(directions[sizes > _EXACT]).sum(0) > 1 - _EXACT  # a cell's own direction is among them
-    told[tuple(places[known].T)] = True
+def given_away(hidden: Mask, whole: Grid) -> Mask:
+    """The hidden cells that follow from all others. Cells are [levels and their total, all and each class].
+
+    Rows and columns are the nodes of a graph, and a hidden cell joins two of them. One more in a cell has to be made up
+    for by others, along a circle; a cell on no circle is told. Where none is 0, none can be less than 1.
+    """
+    places = [(int(row), int(column)) for row, column in np.argwhere(hidden)]
+    told = np.zeros(hidden.shape, bool)
+    least = int(all(whole[place] > 0 for place in places))  # 0 is shown, unless one had to be hidden
+    ways: dict[Node, set[Node]] = defaultdict(set)
+    for place in places:
+        start, end = _ends(place, len(whole) - 1)
+        ways[start].add(end)  # one more
+        if whole[place] > least:
+            ways[end].add(start)  # one less
+    for place in places:
+        start, end = _ends(place, len(whole) - 1)
+        more, less = _leads(ways, end, start), whole[place] > least and _leads(ways, start, end)
+        told[place] = not (more or less)
     return told
+
+
+def _ends(place: tuple[int, int], last: int) -> tuple[Node, Node]:
+    """The nodes of a cell's row and column, in the direction of one more: sums count the other way round."""
+    row, column = ("row", place[0]), ("column", place[1])
+    return (row, column) if (place[0] == last) == (place[1] == 0) else (column, row)
+
+
+def _leads(ways: Mapping[Node, set[Node]], start: Node, goal: Node) -> bool:
+    """Whether a way goes from one node to another, by others in between."""
+    seen, open_ends = {start, goal}, list(ways[start] - {goal})
+    while open_ends:
+        node = open_ends.pop()
+        if goal in ways[node]:
+            return True
+        seen.add(node)
+        open_ends += ways[node] - seen
+    return False

@@ -1,11 +1,13 @@
 """Table 1 of a multi-centre study, from totals: n, missing, mean, deviation, quartiles and levels, by outcome.
 
 Small cells are left out, and others from which they would follow (`small_cells.py`). Quartiles are read off histograms,
-with records spread evenly in a bin.
+with records spread evenly in a bin, and no finer than bins are: more digits would tell how many records are in one. The
+digits of a mean tell by how many it was divided, so there are few of them where that number is left out.
 """
 
 import csv
 import io
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
@@ -15,7 +17,7 @@ import numpy as np
 
 from secure_sapefl.data.tables.schema import Date, Measured, TableSchema
 from secure_sapefl.data.tables.small_cells import hidden_cells
-from secure_sapefl.data.tables.tally import Counts, Tally, by_class, range_of, together
+from secure_sapefl.data.tables.tally import BINS, Counts, Tally, by_class, range_of, together
 from secure_sapefl.plain_text import printable
 
 SMALLEST: Final = 5
@@ -95,8 +97,8 @@ def _lines(
         return
     enough = (counts[1, 0], *_suppressed(counts[1, 1:].tolist(), smallest))
     found = [
-        _numbers(feature, one, noised) if count is not None and count >= smallest else (None,) * 5
-        for one, count in zip(tallies, enough, strict=True)
+        _numbers(feature, one, noised, few_digits=out) if count is not None and count >= smallest else (None,) * 5
+        for one, count, out in zip(tallies, enough, hidden[0], strict=True)
     ]
     for place, says in enumerate(("mean", "sd", "q1", "median", "q3")):
         yield Line(column=feature.name, says=says, values=tuple(one[place] for one in found))
@@ -106,13 +108,24 @@ def _kept(counts: Sequence[int], left_out: Sequence[bool]) -> Iterator[Value]:
     yield from (None if out else count for count, out in zip(counts, left_out, strict=True))
 
 
-def _numbers(feature: Measured, tally: Tally, noised: bool) -> tuple[Value, ...]:
+def _numbers(feature: Measured, tally: Tally, noised: bool, *, few_digits: bool) -> tuple[Value, ...]:
     allowed = range_of(feature)
-    mean, spread = tally.moments(noised=noised)
     extent = allowed.high - allowed.low
-    places = [mean, *map(tally.quantile, (0.25, 0.5, 0.75))]
-    at = [_said(feature, allowed.low + extent * place) for place in places]
-    return at[0], round(extent * spread, 6), *at[1:]
+    mean, spread = (extent * value for value in tally.moments(noised=noised))
+    fine = _step(spread / 10) if few_digits and spread > 0 else 1e-6
+    quartiles = [_to(_step(extent / BINS), allowed.low + extent * tally.quantile(q)) for q in (0.25, 0.5, 0.75)]
+    at = [_said(feature, value) for value in (_to(fine, allowed.low + mean), *quartiles)]
+    return at[0], round(_to(fine, spread), 6), *at[1:]
+
+
+def _step(width: float) -> float:
+    """The largest of 1, 2 and 5, times a power of ten, that is no wider."""
+    power = 10.0 ** math.floor(math.log10(width))
+    return max(one * power for one in (1, 2, 5) if one * power <= width)
+
+
+def _to(step: float, value: float) -> float:
+    return round(value / step) * step
 
 
 def _said(feature: Measured, value: float) -> Value:

@@ -23,6 +23,15 @@ def test_a_small_cell_is_not_told_by_the_other_class() -> None:
     assert not hidden.all()
 
 
+def test_two_that_are_one_each_are_not_told_by_their_sum() -> None:
+    """2 records of two levels, neither of which has none: each would have one."""
+    for counts in ([[1, 1], [1, 1], [30, 30]], [[1, 10], [1, 12], [10, 20]], [[1, 1, 10], [10, 10, 20], [0, 9, 9]]):
+        table = with_sums(counts)
+        hidden = hidden_cells(table, [False] * table.shape[1], SMALLEST)
+        whole = np.vstack([table, table.sum(0)])
+        assert not given_away(np.vstack([hidden, [False] * table.shape[1]]), whole).any()
+
+
 def test_without_small_cells_everything_is_shown() -> None:
     assert not hidden_cells(with_sums([[5, 0], [7, 9]]), [False] * 3, SMALLEST).any()
 
@@ -36,9 +45,10 @@ def test_what_no_table_shows_anyway_is_left_out_first() -> None:
 def test_a_cell_alone_in_a_row_or_a_column_is_given_away() -> None:
     hidden = np.zeros((3, 3), bool)
     hidden[0, 1] = hidden[0, 2] = hidden[1, 1] = hidden[1, 2] = True
-    assert not given_away(hidden).any()
+    many = np.full((3, 3), 9)
+    assert not given_away(hidden, many).any()
     hidden[1, 2] = False  # the last one of a ring, and all others follow one after the other
-    assert (given_away(hidden) == hidden).all()
+    assert (given_away(hidden, many) == hidden).all()
 
 
 def possible(counts: Grid, hidden: Mask, totals: list[bool]) -> Grid:
@@ -48,6 +58,7 @@ def possible(counts: Grid, hidden: Mask, totals: list[bool]) -> Grid:
     seen = np.where(hidden, -1, counts)
     alike = (np.where(hidden, -1, whole) == seen).all((1, 2))
     known = ~np.array(totals)
+    alike &= ((whole > 0) | ~hidden).all((1, 2)) | bool((counts[hidden] == 0).any())  # 0 is shown, unless it has to go
     alike &= (whole.sum(1)[:, known] == counts.sum(0)[known]).all(1)
     return whole[alike]
 

@@ -97,3 +97,27 @@ def test_what_is_known_of_a_few_does_not_follow_from_the_others() -> None:
     assert line(found, "x", "mean")[1:] == (None, None)
     assert line(found, "x", "mean")[0] == pytest.approx(21, abs=0.5)
     assert line(found, "x", "missing") == (None, 0, None)
+
+
+def test_digits_do_not_tell_what_is_left_out() -> None:
+    """Of 119 whole numbers some are missing: a mean of many digits is a whole number by one of the candidates alone."""
+    ages = np.random.default_rng(0).integers(20, 90, 119)
+    cells = {"age": [*map(str, ages[:-2]), "", "", *map(str, ages)], "y": [*"u" * 119, *"v" * 119]}
+    columns = Columns(source="t", unit="line", cells=cells)
+    schema = with_ranges(propose(columns, label="y"), columns)
+    table = table_of(columns, schema)
+    found = table_one(by_class(schema).counted(table.X, table.y), schema)
+    assert line(found, "age", "missing")[1] is None
+    mean = line(found, "age", "mean")[1]
+    assert isinstance(mean, float)
+
+    def possible(shown: float, digits: float) -> list[int]:
+        """How many may be missing: a whole sum, divided by the others, has these digits."""
+        sums = {k: round(shown * (119 - k)) / (119 - k) for k in (1, 2, 3, 4)}
+        return [k for k, near in sums.items() if abs(near - shown) <= digits]
+
+    assert possible(float(ages[:-2].mean()), 1e-6) == [2]
+    assert possible(mean, 0.5) == [1, 2, 3, 4]
+    assert mean == pytest.approx(ages[:-2].mean(), abs=1)
+    for says in ("q1", "median", "q3"):
+        assert all(isinstance(value, float) and value == round(value) for value in line(found, "age", says))
