@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 from sapefl_crypto import FrameRejected, KeyRejected, ValueRejected
+from sapefl_crypto.joint.field import PRIME, RING_DEGREE
 from sapefl_crypto.joint.frames import signed_part
-from sapefl_crypto.joint.round_key import RoundKey, bytes_of_shares
+from sapefl_crypto.joint.round_key import RoundKey, bytes_of_shares, fresh_secret
 
 
 def test_a_key_encrypts_once_and_an_erased_one_never(make_cohort, vectors) -> None:
@@ -42,6 +43,17 @@ def test_shares_go_to_the_committee_and_nobody_else(make_cohort) -> None:
     cohort = make_cohort(4, members=3)
     with pytest.raises(ValueRejected, match="'d' is not on it"):
         RoundKey(cohort.about, sender="a", members=cohort.member_keys | {"d": bytes(32)})
+
+
+def test_keys_are_uniform_below_the_prime_and_no_two_alike() -> None:
+    """Chi-square over sixteenths of the field, within six deviations of 15: a sum of small keys would fall apart."""
+    first, second = fresh_secret(), fresh_secret()
+    assert first.shape == (RING_DEGREE + 2,)
+    assert int(first.max()) < PRIME
+    assert not (first == second).any()
+    counts = np.bincount((first >> np.uint64(56)).astype(np.int64), minlength=16)
+    assert counts.size == 16
+    assert float(((counts - counts.mean()) ** 2 / counts.mean()).sum()) < 15 + 6 * np.sqrt(2 * 15)
 
 
 @pytest.mark.parametrize(("members", "threshold"), [(4, 3), (3, 2), (5, 5)])
