@@ -136,8 +136,8 @@ def _padded(rows: list[Tensor]) -> Tensor:
 def _weight_part(group: SiteGroup, options: SapeOptions) -> Tensor:
     own, models = group.state["theta_personal"], group.peers.models
     if options.weight_similarity == "displacement":
-        return weight_similarity(own - group.theta_initial, models - group.theta_initial)
-    return weight_similarity(own, models)
+        own, models = own - group.theta_initial, models - group.theta_initial
+    return weight_similarity(own, models, group.peers.received)
 
 
 def dual_anchored(group: SiteGroup, options: SapeOptions, start: Tensor, peer_anchor: PeerAnchors) -> Objective:

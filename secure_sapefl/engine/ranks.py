@@ -102,16 +102,16 @@ class Together:
 
 
 class TorchGroup:
-    """The processes that `torchrun` has started. What they tell each other lies in main memory, on machines with cards
-    too, so that gloo carries it."""
+    """The processes that `torchrun` has started."""
 
     def __init__(self) -> None:
         import torch
         from torch import distributed
 
-        if torch.cuda.is_available():
-            torch.cuda.set_device(int(os.environ["LOCAL_RANK"]) % torch.cuda.device_count())
-        distributed.init_process_group("gloo")
+        cards = torch.cuda.device_count()
+        if cards:
+            torch.cuda.set_device(int(os.environ["LOCAL_RANK"]) % cards)
+        distributed.init_process_group(_carrier(cards, has_nccl=distributed.is_nccl_available()))
         self._all, self.rank, self.count = distributed, distributed.get_rank(), distributed.get_world_size()
 
     def all_gather(self, mine: object) -> list[Any]:
@@ -131,6 +131,11 @@ class TorchGroup:
 
     def close(self) -> None:
         self._all.destroy_process_group()
+
+
+def _carrier(cards: int, *, has_nccl: bool) -> str:
+    """NCCL does not let two processes share a card: gloo carries messages where there are too few of them, or none."""
+    return "nccl" if has_nccl and 0 < int(os.environ["LOCAL_WORLD_SIZE"]) <= cards else "gloo"
 
 
 @contextmanager

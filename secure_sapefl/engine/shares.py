@@ -8,6 +8,7 @@ from typing import Any
 from torch import Tensor
 
 from sapefl_crypto.errors import CryptoError
+from secure_sapefl.engine.observers.similarity_log import MOST_SITES
 from secure_sapefl.metrics import Array
 from secure_sapefl.protocol.messages import RoundUpload, SiteId
 from secure_sapefl.protocol.site import GroupRound
@@ -30,7 +31,8 @@ class Trained:
     def for_all(self) -> object:
         """What sites keep, and what is logged of them, in main memory. What leaves a site is for the server."""
         made = self.result.contribution
-        kept = replace(made, state=_here(made.state), statistics=_here(made.statistics))
+        logged = {name: one for name, one in made.statistics.items() if one.dim() < 2 or one.shape[1] <= MOST_SITES}
+        kept = replace(made, state=_here(made.state), statistics=_here(logged))
         result = replace(self.result, contribution=replace(kept, update=None, score=None, shared=None), answers=())
         memory = None if self.memory is None else {purpose: one.to("cpu") for purpose, one in self.memory.items()}
         return self.part, result, memory

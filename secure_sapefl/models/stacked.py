@@ -121,13 +121,22 @@ Layer = Linear | Convolution | Pool | Relu | Flatten
 
 
 @cache
-def _pooled_first(layers: tuple[Layer, ...]) -> tuple[Layer, ...]:
+def pooled_first(layers: tuple[Layer, ...]) -> tuple[Layer, ...]:
     """The same function and gradient, bit for bit: of a maximum, a quarter of the values is left to rectify."""
     ordered = list(layers)
     for place, pair in enumerate(pairwise(layers)):
         if pair == (Relu(), Pool()):
             ordered[place : place + 2] = Pool(), Relu()
     return tuple(ordered)
+
+
+def run(layers: Sequence[Layer], weights: Sequence[Tensor], x: Tensor) -> Tensor:
+    taken = 0
+    for layer in layers:
+        count = len(layer.shapes())
+        x = layer.apply(x, weights[taken : taken + count])
+        taken += count
+    return x
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,12 +177,7 @@ class StackedModel:
         ]
 
     def apply(self, weights: Sequence[Tensor], x: Tensor, keys: Tensor | None = None) -> Tensor:  # noqa: ARG002 - nothing is drawn
-        taken = 0
-        for layer in _pooled_first(self.layers):
-            count = len(layer.shapes())
-            x = layer.apply(x, weights[taken : taken + count])
-            taken += count
-        return x
+        return run(pooled_first(self.layers), weights, x)
 
     def outputs(self, theta: Tensor, x: Tensor) -> Tensor:
         rows = max(1, _CHUNK_VALUES // (len(theta) * self.widest))

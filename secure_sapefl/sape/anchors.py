@@ -5,6 +5,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from secure_sapefl.sape.similarity import few
+
 
 @dataclass(frozen=True, slots=True)
 class PeerAnchors:
@@ -31,4 +33,5 @@ def peer_anchors(similarity: Tensor, received: Tensor, peers: Tensor, threshold:
     total = weights.sum(1, keepdim=True)
     present = total.squeeze(1) > 0
     shares = weights / total.where(total > 0, 1.0)
-    return PeerAnchors(shares @ peers, present, passing.sum(1))
+    theta = torch.sparse.mm(shares.to_sparse(), peers) if few(passing) else shares @ peers
+    return PeerAnchors(theta, present, passing.sum(1))

@@ -48,12 +48,28 @@ def output_similarity(own: Tensor, peers: Tensor, present: Tensor, form: OutputF
     return rows.sum(-1) / present.sum(-1).clamp(min=1)
 
 
-def weight_similarity(own: Tensor, peers: Tensor) -> Tensor:
+def weight_similarity(own: Tensor, peers: Tensor, asked: Tensor | None = None) -> Tensor:
     """How aligned the weights are (Eq. 11), [G, J], as one matrix product.
 
     S^_cj = 1 - vartheta(theta_c, theta_j)
+
+    Where only few pairs are ``asked`` for, bool [G, J], only those are multiplied, and the others are 0.
     """
-    return clipped(own @ peers.T, torch.outer(vector_norm(own, dim=1), vector_norm(peers, dim=1)))
+    products = own @ peers.T if asked is None or not few(asked) else _some_products(own, peers, asked)
+    return clipped(products, torch.outer(vector_norm(own, dim=1), vector_norm(peers, dim=1)))
+
+
+def few(pairs: Tensor) -> bool:
+    """Whether to go through the pairs [G, J] of a mask one by one, in main memory: they have to be so few, since a
+    processor multiplies whole matrices many times faster than single rows."""
+    return pairs.device.type == "cpu" and 64 * int(pairs.sum()) < pairs.numel()
+
+
+def _some_products(own: Tensor, peers: Tensor, asked: Tensor) -> Tensor:
+    products = own.new_zeros(asked.shape)
+    for site, others in enumerate(asked):
+        products[site, others] = peers[others] @ own[site]
+    return products
 
 
 def combined(influence: float, output: Callable[[], Tensor], weight: Callable[[], Tensor]) -> Tensor:

@@ -13,11 +13,21 @@ from torch.nn import functional as F
 from secure_sapefl.errors import BadInput
 from secure_sapefl.labels import LabelKind
 from secure_sapefl.metrics import CLASS_METRICS, ERRORS, LABEL_METRICS, sigmoid, softmax
-from secure_sapefl.tasks.base import Task
+from secure_sapefl.tasks.base import RecordLoss, Task
 
 
 def cross_entropy(outputs: Tensor, y: Tensor) -> Tensor:
     return F.cross_entropy(outputs, y, reduction="none")
+
+
+def cross_entropy_slope(outputs: Tensor, y: Tensor) -> Tensor:
+    """Softmax, less 1 at the class that is true."""
+    slope, classes = outputs.softmax(-1), y.unsqueeze(-1)
+    return slope.scatter_add_(-1, classes, slope.new_full((1,), -1.0).expand(classes.shape))
+
+
+SLOPES: Final[Mapping[RecordLoss, RecordLoss]] = MappingProxyType({cross_entropy: cross_entropy_slope})
+"""d loss / d outputs in closed form, for losses that have one here."""
 
 
 def labels_cross_entropy(outputs: Tensor, y: Tensor) -> Tensor:

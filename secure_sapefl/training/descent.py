@@ -1,22 +1,27 @@
 """One step of gradient descent on stacked weights, in as few passes over them as there are."""
 
+from collections.abc import Sequence
+
 import torch
 from torch import Tensor
 
+from secure_sapefl.training.gradients import Gradient, Product
 from secure_sapefl.training.objective import Pull
 
-Tensors = list[Tensor] | tuple[Tensor, ...]
 
-
-def descend(theta: Tensor, weights: Tensors, gradients: Tensors, pull: Pull | None, lr: float) -> None:
-    """theta <- theta - lr * (gradient + pull), in place; ``weights`` are views of ``theta`` [G, P], one a gradient."""
-    if pull is not None and _is_one_model_on_a_cpu(pull.own):
-        _descend_one(weights, gradients, lr, decay=pull.own.item())
+def descend(
+    theta: Tensor, weights: Sequence[Tensor], gradients: Sequence[Gradient], pull: Pull | None, lr: float
+) -> None:
+    """w <- w - lr * (gradient + pull), in place, one of ``weights`` a gradient; they are views of ``theta`` [G, P]
+    wherever there is a pull."""
+    if pull is None:
+        _take(weights, gradients, lr)
+    elif _is_one_model_on_a_cpu(pull.own):
+        _take(weights, gradients, lr, decay=pull.own.item())
         pull.draw_(theta, lr)
-        return
-    if pull is not None:
+    else:
         pull.step_(theta, lr)
-    torch._foreach_add_(weights, gradients, alpha=-lr)  # as torch's own optimisers do; it has no public name
+        _take(weights, gradients, lr)
 
 
 def _is_one_model_on_a_cpu(own: Tensor) -> bool:
@@ -25,11 +30,17 @@ def _is_one_model_on_a_cpu(own: Tensor) -> bool:
     return own.numel() == 1 and own.device.type == "cpu"
 
 
-def _descend_one(weights: Tensors, gradients: Tensors, lr: float, decay: float) -> None:
-    """w <- w - lr * (gradient + decay * w): the pull's own part is the weight decay of torch's fused SGD, which reads
-    gradients as they lie in memory, whatever their strides say."""
-    gradients = [gradient.contiguous() for gradient in gradients]
-    torch._fused_sgd_(  # as above
-        weights, gradients, [], lr=lr, weight_decay=decay, momentum=0.0, dampening=0.0,
-        nesterov=False, maximize=False, is_first_step=False,
+def _take(weights: Sequence[Tensor], gradients: Sequence[Gradient], lr: float, decay: float = 0.0) -> None:
+    """w <- w - lr * (gradient + decay * w). A gradient that is a product goes into its weights as it is multiplied."""
+    for weight, gradient in zip(weights, gradients, strict=True):
+        if isinstance(gradient, Product):
+            weight.baddbmm_(gradient.left, gradient.right, beta=1 - lr * decay, alpha=-lr)
+    weights = [weight for weight, gradient in zip(weights, gradients, strict=True) if isinstance(gradient, Tensor)]
+    written = [gradient for gradient in gradients if isinstance(gradient, Tensor)]
+    if decay == 0:
+        torch._foreach_add_(weights, written, alpha=-lr)  # as torch's own optimisers do; it has no public name
+        return
+    torch._fused_sgd_(  # as above; it reads gradients as they lie in memory, whatever their strides say
+        weights, [gradient.contiguous() for gradient in written], [], lr=lr, weight_decay=decay, momentum=0.0,
+        dampening=0.0, nesterov=False, maximize=False, is_first_step=False,
     )  # fmt: skip

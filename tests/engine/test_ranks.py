@@ -11,11 +11,12 @@ from typing import Any, Final
 
 import pytest
 import torch
+from torch import distributed
 
 from secure_sapefl import Config, resume, simulate
 from secure_sapefl.engine import key_holders
 from secure_sapefl.engine.events import RoundClosed, RunEvent
-from secure_sapefl.engine.ranks import ALONE, Ranks, Together, ranks_here, require_divisible
+from secure_sapefl.engine.ranks import ALONE, Ranks, Together, TorchGroup, ranks_here, require_divisible
 from secure_sapefl.engine.result import Result
 from secure_sapefl.engine.shares import Judged
 from secure_sapefl.errors import BadInput
@@ -140,6 +141,7 @@ def test_without_torchrun_there_is_one_process_and_with_it_a_group(monkeypatch: 
     with ranks_here() as ranks:
         assert ranks is ALONE
     address = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "0", "RANK": "0", "WORLD_SIZE": "1", "LOCAL_RANK": "0"}
+    address["LOCAL_WORLD_SIZE"] = "1"
     for name, value in {"TORCHELASTIC_RUN_ID": "none", **address}.items():
         monkeypatch.setitem(os.environ, name, value)
     with ranks_here() as ranks:
@@ -147,3 +149,30 @@ def test_without_torchrun_there_is_one_process_and_with_it_a_group(monkeypatch: 
         nothing = torch.zeros((1, 2))
         judged = ranks.map(lambda part: Judged(part, [], [], nothing), [[0], [1]], Judged)
         assert [one.part for one in judged] == [[0], [1]]
+
+
+@pytest.mark.parametrize(
+    ("cards", "has_nccl", "ranks", "carrier", "card"),
+    [
+        (0, False, 2, "gloo", None),
+        (0, True, 2, "gloo", None),
+        (2, True, 2, "nccl", 1),
+        (4, True, 2, "nccl", 1),
+        (1, True, 2, "gloo", 0),  # NCCL refuses two processes on one card
+        (2, False, 2, "gloo", 1),
+    ],
+)
+def test_nccl_carries_messages_where_every_rank_has_a_card(
+    cards: int, has_nccl: bool, ranks: int, carrier: str, card: int | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: dict[str, Any] = {"card": None}
+    monkeypatch.setitem(os.environ, "LOCAL_RANK", "1")
+    monkeypatch.setitem(os.environ, "LOCAL_WORLD_SIZE", str(ranks))
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: cards)
+    monkeypatch.setattr(torch.cuda, "set_device", lambda chosen: asked.update(card=chosen))
+    monkeypatch.setattr(distributed, "is_nccl_available", lambda: has_nccl)
+    monkeypatch.setattr(distributed, "init_process_group", lambda backend: asked.update(carrier=backend))
+    monkeypatch.setattr(distributed, "get_rank", lambda: 1)
+    monkeypatch.setattr(distributed, "get_world_size", lambda: ranks)
+    TorchGroup()
+    assert asked == {"carrier": carrier, "card": card}

@@ -72,3 +72,16 @@ def test_equally_similar_peers_have_their_plain_mean(seed: int) -> None:
     _, _, models = drawn(seed, 1, 5)
     result = peer_anchors(torch.full((1, 5), 0.7), torch.ones(1, 5, dtype=torch.bool), models, 0.5)
     torch.testing.assert_close(result.theta[0], models.mean(0))
+
+
+def test_a_few_peers_of_many_say_the_same_together_as_without_the_others() -> None:
+    similarity, _, _ = drawn(3, 2, 200)
+    received = torch.zeros((2, 200), dtype=torch.bool)
+    received[0, [3, 150]] = received[1, [9, 10, 11]] = True
+    peers = torch.randn((200, 4), generator=torch.Generator().manual_seed(4))
+    result = peer_anchors(similarity, received, peers, 0.0)
+    for site in (0, 1):
+        own = received[site]
+        alone = peer_anchors(similarity[site : site + 1, own], torch.ones(1, int(own.sum())) > 0, peers[own], 0.0)
+        torch.testing.assert_close(result.theta[site : site + 1], alone.theta)
+    assert result.passed.tolist() == [2, 3]

@@ -12,6 +12,7 @@ from secure_sapefl.sape.similarity import (
     OutputForm,
     clipped_cosine,
     combined,
+    few,
     output_similarity,
     similarity_scores,
     vartheta,
@@ -186,3 +187,14 @@ def test_permuting_sites_and_peers_permutes_the_matrix(seed: int, influence: flo
     for sites in itertools.permutations(range(3)):
         shuffled = weight_similarity(own[list(sites)], peers.flip(0))
         torch.testing.assert_close(shuffled, straight[list(sites)].flip(1))
+
+
+def test_a_few_pairs_are_as_alike_as_among_all() -> None:
+    own, peers = normal(1, 3, 5), normal(2, 90, 5)
+    asked = torch.zeros((3, 90), dtype=torch.bool)
+    asked[0, [4, 80]] = asked[2, 7] = True
+    assert few(asked)
+    assert not few(torch.ones_like(asked))
+    expected = weight_similarity(own, peers)
+    torch.testing.assert_close(weight_similarity(own, peers, torch.ones_like(asked)), expected, rtol=0, atol=0)
+    torch.testing.assert_close(weight_similarity(own, peers, asked), expected * asked)

@@ -36,7 +36,7 @@ class SimilarityLog:
         if trained.contribution.score is not None:
             self._scores += trained.contribution.score.tolist()
         statistics = trained.contribution.statistics
-        if "similarity" in statistics:
+        if "peers_passed" in statistics:
             if self.matrix.size:
                 rows, columns = ([self._place[name] for name in names] for names in (trained.sites, trained.peers))
                 self.matrix[np.ix_(rows, columns)] = statistics["similarity"].cpu().numpy()
