@@ -1,5 +1,6 @@
 """A table as text: columns of cells, whichever file they came from, and how a place in that file is named."""
 
+import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
@@ -8,6 +9,7 @@ from typing import Final, Literal
 from secure_sapefl.errors import BadInput, UnknownName
 
 MISSING: Final = frozenset({"", "?", "na", "n/a", "#n/a", "nan", "nat", "<na>", "null", "none"})
+_NA: Final = "<NA>"  # pandas', which cannot be compared
 _FIRST_LINE = 2  # below the header
 
 
@@ -73,7 +75,7 @@ def texts(values: Iterable[object]) -> list[str]:
 
 
 def text_of(value: object) -> str:
-    if value is None or value != value:  # NaN and NaT alone are unequal to themselves
+    if value is None or str(value) == _NA or value != value:  # NaN and NaT alone are unequal to themselves
         return ""
     match value:
         case bool():
@@ -85,4 +87,9 @@ def text_of(value: object) -> str:
         case date():
             return value.isoformat()
         case _:
-            return str(value).strip()
+            return composed(str(value)).strip()
+
+
+def composed(text: str) -> str:
+    """ö as one character, as most programs write it, where a Mac's wrote o and two dots."""
+    return unicodedata.normalize("NFC", text)

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from secure_sapefl.data.tables.columns import Columns, columns_of
+from secure_sapefl.data.tables.columns import Columns, columns_of, composed
 from secure_sapefl.errors import BadInput
 
 SEPARATORS: Final = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "vertical bars"}
@@ -27,7 +27,7 @@ def read_delimited(path: Path) -> Columns:
     lines = lines[1:] if told else lines
     separator = told[1] if told else _separator(lines[0]) if lines else ","
     try:
-        rows = [[cell.strip() for cell in line] for line in csv.reader(lines, delimiter=separator)]
+        rows = [[composed(cell).strip() for cell in line] for line in csv.reader(lines, delimiter=separator)]
     except csv.Error as error:
         raise BadInput(f"{path.name} is not a readable CSV file ({error}). Save it as UTF-8 text.") from error
     rows = [row for row in rows if any(row)]  # a line of separators alone is no record

@@ -34,7 +34,7 @@ def read_columns(path: Path, schema: TableSchema | None = None) -> Columns:
 
 def frame_columns(frame: Any, name: str = "table") -> Columns:
     """A pandas frame, or anything else with named columns that can be listed."""
-    named = [str(column) for column in frame.columns]
+    named = texts(frame.columns)
     cells = {text: texts(_listed(frame[column])) for text, column in zip(named, frame.columns, strict=True)}
     if len(cells) != len(named):
         raise BadInput(f"{name}: two columns of the frame have the same name. Rename one of them.")
@@ -85,7 +85,7 @@ def _parquet(path: Path) -> Columns:
         raise BadInput(f"{path.name} is not a readable Parquet file ({error}). Write it again.") from error
     columns = [texts(table.column(place).to_pylist()) for place in range(table.num_columns)]
     rows = list(zip(*columns, strict=True))
-    return columns_of(path.name, "row", table.column_names, rows, "Parquet")
+    return columns_of(path.name, "row", texts(table.column_names), rows, "Parquet")
 
 
 def _excel(path: Path) -> Columns:

@@ -3,6 +3,7 @@
 from datetime import date, datetime
 
 import numpy as np
+import pandas
 import pytest
 
 from secure_sapefl.data.tables.columns import Columns, columns_of, is_missing, text_of
@@ -23,6 +24,8 @@ from secure_sapefl.errors import BadInput
         (datetime(2020, 1, 2, 3, 4), "2020-01-02"),
         (date(2020, 1, 2), "2020-01-02"),
         (" Köln ", "Köln"),
+        ("Ko\u0308ln", "Köln"),  # as a Mac writes it
+        (pandas.NA, ""),
     ],
 )
 def test_values_as_a_csv_would_say_them(value: object, text: str) -> None:

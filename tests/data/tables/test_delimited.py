@@ -41,6 +41,11 @@ def test_the_separator_that_excel_writes_above_the_header(tmp_path: Path, mark: 
         read_delimited(write(tmp_path, f"sep={mark}\n" + GOOD.replace(",", mark) + "61\n"))
 
 
+def test_letters_of_two_characters_are_one(tmp_path: Path) -> None:
+    columns = read_delimited(write(tmp_path, "Gro\u0308ße,Stadt\n61,Ko\u0308ln\n"))
+    assert columns.cells == {"Größe": ("61",), "Stadt": ("Köln",)}
+
+
 def test_lines_of_separators_alone_are_no_records(tmp_path: Path) -> None:
     assert len(read_delimited(write(tmp_path, GOOD + ",,\n , ,\n\n"))) == 3
 
