@@ -94,15 +94,7 @@ class _Round:
 class Aggregator(_Round):
     """Weighs each frame by its score against the public ``max_score`` and adds it (Eq. 12's numerator, encrypted)."""
 
-    def __init__(
-        self,
-        params: Parameters,
-        *,
-        study: str,
-        round_index: int,
-        length: int,
-        max_score: float,
-    ) -> None:
+    def __init__(self, params: Parameters, *, study: str, round_index: int, length: int, max_score: float) -> None:
         quantise_score(0.0, max_score, params.weight_bits)
         occasion = Occasion.bound_to(params, Kind.WEIGHTED, study=study, round_index=round_index, length=length)
         super().__init__(params, occasion)
@@ -132,11 +124,5 @@ class HiddenAggregator(_Round):
 def read_chunks(params: Parameters, payload: bytes) -> list[FreshChunk]:
     """The fresh ciphertexts of a frame's payload, not yet SEAL's; every number is checked against the prime."""
     parts = pieces(payload, params.fresh_chunk_bytes)
-    return [(_below_prime(piece[:-SEED_BYTES], params), bytes(piece[-SEED_BYTES:])) for piece in parts]
-
-
-def _below_prime(piece: memoryview, params: Parameters) -> Coefficients:
-    numbers = unpack(piece)
-    if int(numbers.max()) >= prime(params.ring_degree):
-        raise ValueRejected("a number is not below the prime")
-    return numbers
+    top = prime(params.ring_degree)
+    return [(unpack(piece[:-SEED_BYTES], below=top), bytes(piece[-SEED_BYTES:])) for piece in parts]

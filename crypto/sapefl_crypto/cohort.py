@@ -10,15 +10,15 @@ import numpy.typing as npt
 from sapefl_crypto.aggregate import Aggregate
 from sapefl_crypto.claims import Claim, ClaimPolicy, checked_share
 from sapefl_crypto.derivation import ROOT_BYTES, derive
-from sapefl_crypto.envelope import WireType, open_vector, seal_vector
-from sapefl_crypto.errors import AggregateRejected, KeyRejected, ParametersRejected
+from sapefl_crypto.envelope import open_vector, seal_vector
+from sapefl_crypto.errors import AggregateRejected, KeyRejected, ParametersRejected, ValueRejected
 from sapefl_crypto.frames import CHECKSUM_BYTES, NONCE_BYTES, Frame, checksum_holds, encoded_sender, with_checksum
 from sapefl_crypto.hidden import hidden_mean, weighed
 from sapefl_crypto.occasion import MAX_LENGTH, Kind, Occasion
 from sapefl_crypto.packing import Chunks, checked, from_slots, pack, pieces, to_chunks, to_slots, unpack
 from sapefl_crypto.parameters import PARAMETERS_BYTES, TAGS, Parameters
 from sapefl_crypto.release import flooded
-from sapefl_crypto.seal import PRIME_BITS, Coefficients, prime, ring_of
+from sapefl_crypto.seal import PRIME_BITS, prime, ring_of
 from sapefl_crypto.secret import Guarded, Secret
 from sapefl_crypto.secret_ring import SecretRing
 from sapefl_crypto.tags import Reals, TagMaker
@@ -58,8 +58,8 @@ class CohortKey(Guarded):
 
     def encrypt(self, vector: AnyVector, *, study: str, round_index: int, sender: str) -> bytes:
         """The vector as a frame for `Aggregator`, which will weigh it."""
-        frame, chunks = self.draft(vector, study=study, round_index=round_index, sender=sender)
-        return replace(frame, payload=self.encrypt_chunks(frame, chunks)).to_bytes()
+        values = checked(vector, self.params)
+        return self._encrypted(Kind.WEIGHTED, values, study, round_index, values.size, sender)
 
     def encrypt_weighted(
         self, vector: AnyVector, *, score: float, max_score: float, study: str, round_index: int, sender: str
@@ -67,26 +67,19 @@ class CohortKey(Guarded):
         """The vector times its score, and the score, as a frame for `HiddenAggregator`, which only adds."""
         values = checked(vector, self.params)
         numbers = weighed(values, checked_share(score, max_score), self.params)
-        frame = self._empty_frame(Kind.HIDDEN, study, round_index, values.size, sender)
-        return replace(frame, payload=self.encrypt_chunks(frame, to_chunks(numbers, self.params))).to_bytes()
+        return self._encrypted(Kind.HIDDEN, numbers, study, round_index, values.size, sender)
 
-    def draft(self, vector: AnyVector, *, study: str, round_index: int, sender: str) -> tuple[Frame, Chunks]:
-        """A frame without payload and the chunks to encrypt into it: one piece of work, or several for a pool."""
-        values = checked(vector, self.params)
-        frame = self._empty_frame(Kind.WEIGHTED, study, round_index, values.size, sender)
-        return frame, to_chunks(values, self.params)
-
-    def encrypt_chunks(self, frame: Frame, chunks: Chunks, first: int = 0) -> bytes:
-        """Payload bytes of the chunks numbered from ``first`` on, each with its tags."""
-        tagger = TagMaker(self._root, self.params, frame.occasion)
-        offsets = tagger.offsets(frame.sender, frame.nonce, first, len(chunks))
-        places = np.hstack((chunks, tagger.tags(chunks, offsets)))
-        return b"".join(pack(numbers) + seed for numbers, seed in map(self._ring.encrypt, to_slots(places)))
-
-    def _empty_frame(self, kind: Kind, study: str, round_index: int, length: int, sender: str) -> Frame:
+    def _encrypted(self, kind: Kind, numbers: Reals, study: str, round_index: int, length: int, sender: str) -> bytes:
         encoded_sender(sender)
         occasion = Occasion.bound_to(self.params, kind, study=study, round_index=round_index, length=length)
-        return Frame(occasion=occasion, nonce=os.urandom(NONCE_BYTES), sender=sender, payload=b"")
+        frame = Frame(occasion=occasion, nonce=os.urandom(NONCE_BYTES), sender=sender, payload=b"")
+        return replace(frame, payload=self.encrypt_chunks(frame, to_chunks(numbers, self.params))).to_bytes()
+
+    def encrypt_chunks(self, frame: Frame, chunks: Chunks) -> bytes:
+        """Payload bytes of a frame, each chunk with its tags."""
+        tagger = TagMaker(self._root, self.params, frame.occasion)
+        tags = tagger.tags(chunks, tagger.offsets(frame.sender, frame.nonce, len(chunks)))
+        return b"".join(pack(one) + seed for one, seed in map(self._ring.encrypt, to_slots(np.hstack((chunks, tags)))))
 
     # decrypting
 
@@ -98,12 +91,10 @@ class CohortKey(Guarded):
         Raises `AggregateRejected` when the sum is not the claimed one, or the claim breaks ``policy``.
         """
         policy = policy or ClaimPolicy()
-        self.check_claim(aggregate, study=study, round_index=round_index, policy=policy)
-        if aggregate.unchanged:
-            return None
-        return self.unpack_mean(aggregate, self.decrypt_chunks(aggregate), policy)
+        self._check_claim(aggregate, study, round_index, policy)
+        return None if aggregate.unchanged else self._unpacked(aggregate, self.decrypt_chunks(aggregate), policy)
 
-    def check_claim(self, aggregate: Aggregate, *, study: str, round_index: int, policy: ClaimPolicy) -> None:
+    def _check_claim(self, aggregate: Aggregate, study: str, round_index: int, policy: ClaimPolicy) -> None:
         """All that can be checked before decrypting anything. The length is the tags' to prove."""
         kind, length = aggregate.occasion.kind, aggregate.occasion.length
         if not 1 <= length <= MAX_LENGTH:
@@ -112,16 +103,16 @@ class CohortKey(Guarded):
         aggregate.check(self.params, expected)
         policy.check(aggregate.claim, kind, self.params.weight_bits)
 
-    def decrypt_chunks(self, aggregate: Aggregate, first: int = 0) -> Chunks:
-        """The mean of every chunk in the payload, numbered from ``first`` on, each checked against its tags."""
+    def decrypt_chunks(self, aggregate: Aggregate) -> Chunks:
+        """The mean of every chunk in the payload, each checked against its tags."""
         tagger, claim = TagMaker(self._root, self.params, aggregate.occasion), aggregate.claim
-        offsets = _mean_offsets(tagger, claim, first, len(aggregate.payload) // self.params.sum_chunk_bytes)
         means, tags = self._decrypt_means(aggregate.payload, claim.total)
-        residuals, tolerance = tagger.residuals(means, tags, offsets), tagger.tolerance(claim.shares.values())
+        residuals = tagger.residuals(means, tags, _mean_offsets(tagger, claim, len(means)))
+        tolerance = tagger.tolerance(claim.shares.values())
         for index in np.flatnonzero(~(residuals <= tolerance).all(1)):
             raise AggregateRejected(
                 "tags",
-                f"Round {aggregate.occasion.round_index}, chunk {first + index}: off by {residuals[index].max():.1e}, "
+                f"Round {aggregate.occasion.round_index}, chunk {index}: off by {residuals[index].max():.1e}, "
                 f"allowed {tolerance:.1e}. This is not the sum the server claims; keep the old model and tell the "
                 "cohort.",
             )
@@ -132,21 +123,17 @@ class CohortKey(Guarded):
         parts = pieces(payload, self.params.sum_chunk_bytes)
         means, tags = np.empty((len(parts), self.params.data_slots)), np.empty((len(parts), TAGS))
         try:
-            for index, slots in enumerate(self._ring.decrypt(map(self._numbers, parts))):
+            numbers = (unpack(part, below=prime(self.params.ring_degree)) for part in parts)
+            for index, slots in enumerate(self._ring.decrypt(numbers)):
                 places = from_slots(slots)
                 np.divide(places[:-TAGS], total, out=means[index])
                 np.divide(places[-TAGS:], total, out=tags[index])
-        except (RuntimeError, ValueError):
-            raise AggregateRejected("format", "SEAL refused a chunk; ask the server to send it again.") from None
+        except (ValueRejected, RuntimeError, ValueError) as error:
+            what = str(error) if isinstance(error, ValueRejected) else "SEAL refused a chunk"
+            raise AggregateRejected("format", f"{what}; ask the server to send it again.") from None
         return means, tags
 
-    def _numbers(self, piece: memoryview) -> Coefficients:
-        numbers = unpack(piece)
-        if int(numbers.max()) >= prime(self.params.ring_degree):
-            raise AggregateRejected("format", "a number is not below the prime; ask the server to send it again.")
-        return numbers
-
-    def unpack_mean(self, aggregate: Aggregate, means: Chunks, policy: ClaimPolicy) -> Vector | None:
+    def _unpacked(self, aggregate: Aggregate, means: Chunks, policy: ClaimPolicy) -> Vector | None:
         """Chunks to vector. A hidden mean is divided by the mean share it carries; None where that is nothing."""
         kind, total = aggregate.occasion.kind, aggregate.claim.total
         places = kind.places(aggregate.occasion.length)
@@ -161,12 +148,10 @@ class CohortKey(Guarded):
 
     # relaying, releasing, storing
 
-    def seal(
-        self, vector: AnyVector, *, study: str, round_index: int, sender: str, dtype: WireType = "float32"
-    ) -> bytes:
+    def seal(self, vector: AnyVector, *, study: str, round_index: int, sender: str) -> bytes:
         """The vector for the other sites' eyes, relayed by a server that computes nothing on it."""
         key = self._envelope_key(study)
-        return seal_vector(key.reveal(), vector, study=study, round_index=round_index, sender=sender, dtype=dtype)
+        return seal_vector(key.reveal(), vector, study=study, round_index=round_index, sender=sender)
 
     def open(self, blob: bytes, *, study: str, round_index: int, sender: str) -> Vector:
         key = self._envelope_key(study)
@@ -212,15 +197,16 @@ def _read_secret(data: bytes) -> CohortKey | str:
     root, packed = data[_ROOT_START : _ROOT_START + ROOT_BYTES], data[_ROOT_START + ROOT_BYTES : -CHECKSUM_BYTES]
     if len(packed) != params.ring_degree * PRIME_BITS // 8:
         return "The cohort key has the wrong length."
-    numbers = unpack(packed)
-    if int(numbers.max()) >= prime(params.ring_degree):
+    try:
+        numbers = unpack(packed, below=prime(params.ring_degree))
+    except ValueRejected:
         return "The cohort key holds a number its ring does not have."
     return CohortKey(params, SecretRing(ring_of(params.ring_degree, params.scale), numbers), Secret(root))
 
 
-def _mean_offsets(tagger: TagMaker, claim: Claim, first: int, count: int) -> Reals:
+def _mean_offsets(tagger: TagMaker, claim: Claim, count: int) -> Reals:
     """Σ w_c t_ck / Σ w_c for every chunk and tag."""
     total = np.zeros((count, TAGS))
     for part in claim:
-        total += part.weight * tagger.offsets(part.sender, part.nonce, first, count)
+        total += part.weight * tagger.offsets(part.sender, part.nonce, count)
     return total / claim.total

@@ -7,16 +7,16 @@ another study, round or sender, or with a changed header, does not open. Random 
     offset  size     field
     0       4        magic "SPEV"
     4       1        version, 1
-    5       1        number type: 1 float32, 2 float16 (little endian)
+    5       1        number type: 1, float32 (little endian)
     6       4        count of numbers, big endian
     10      12       nonce
-    22      count·b  ciphertext, b = 4 or 2
+    22      4·count  ciphertext
     end     16       tag
 """
 
 import os
 import struct
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -33,26 +33,18 @@ _HEADER: Final = struct.Struct(">4sBBI")
 _NONCE_BYTES: Final = 12
 _TAG_BYTES: Final = 16
 _BODY: Final = _HEADER.size + _NONCE_BYTES
-_CODES: Final = {"float32": 1, "float16": 2}
-_NUMBER_TYPES: Final[dict[int, np.dtype[np.floating[Any]]]] = {1: np.dtype("<f4"), 2: np.dtype("<f2")}
-
-WireType = Literal["float32", "float16"]
+_FLOAT32: Final = 1
+_NUMBER: Final = np.dtype("<f4")
 
 
 def seal_vector(
-    key: bytes,
-    vector: npt.NDArray[np.floating[Any]],
-    *,
-    study: str,
-    round_index: int,
-    sender: str,
-    dtype: WireType = "float32",
+    key: bytes, vector: npt.NDArray[np.floating[Any]], *, study: str, round_index: int, sender: str
 ) -> bytes:
     """Encrypt ``vector`` for the holders of ``key``, as what ``sender`` says in this round of this study only."""
     cipher = _cipher(key)
     del key  # a traceback that shows locals must not show it
-    numbers = _on_the_wire(vector, dtype)
-    header = _HEADER.pack(_MAGIC, _VERSION, _CODES[dtype], numbers.size)
+    numbers = _on_the_wire(vector)
+    header = _HEADER.pack(_MAGIC, _VERSION, _FLOAT32, numbers.size)
     nonce = os.urandom(_NONCE_BYTES)
     about = bind("sapefl envelope", header, study, round_index, sender)
     return b"".join((header, nonce, cipher.encrypt(nonce, _raw(numbers), about)))
@@ -63,8 +55,7 @@ def open_vector(key: bytes, blob: bytes, *, study: str, round_index: int, sender
     cipher = _cipher(key)
     del key
     who = f"Envelope of {sender!r}, round {round_index}"
-    number_type, count = _declared(blob, who)
-    numbers = np.empty(count, number_type)
+    numbers = np.empty(_declared(blob, who), _NUMBER)
     about = bind("sapefl envelope", blob[: _HEADER.size], study, round_index, sender)
     try:
         cipher.decrypt_into(blob[_HEADER.size : _BODY], memoryview(blob)[_BODY:], about, _raw(numbers))
@@ -84,31 +75,28 @@ def _cipher(key: bytes) -> AESGCM:
     return AESGCM(key)
 
 
-def _on_the_wire(vector: npt.NDArray[np.floating[Any]], dtype: WireType) -> npt.NDArray[np.floating[Any]]:
+def _on_the_wire(vector: npt.NDArray[np.floating[Any]]) -> npt.NDArray[np.floating[Any]]:
     """The vector as it will travel; a copy only where type or layout differ."""
-    if dtype not in _CODES:
-        raise ValueRejected(f"Vectors travel as {' or '.join(_CODES)}, not as {dtype!r}.")
     if vector.ndim != 1 or not 0 < vector.size < 2**32 or vector.dtype.kind != "f":
         raise ValueRejected(f"Expected a flat, non-empty vector of floats, got {vector.dtype} of shape {vector.shape}.")
     with np.errstate(over="ignore"):  # what overflows is refused below
-        numbers = np.ascontiguousarray(vector, _NUMBER_TYPES[_CODES[dtype]])
+        numbers = np.ascontiguousarray(vector, _NUMBER)
     if not np.isfinite(numbers).all():
-        raise ValueRejected(f"The vector holds NaN, infinity or a number too large for {dtype}; it was not sealed.")
+        raise ValueRejected("The vector holds NaN, infinity or a number too large for float32; it was not sealed.")
     return numbers
 
 
-def _declared(blob: bytes, who: str) -> tuple[np.dtype[np.floating[Any]], int]:
-    """Number type and count from the header, believed only where they fit the bytes that are really there."""
+def _declared(blob: bytes, who: str) -> int:
+    """The count from the header, believed only where it fits the bytes that are really there."""
     if len(blob) <= _BODY + _TAG_BYTES:
         raise FrameRejected(f"{who}: {len(blob)} bytes are too few for an envelope; ask the sender to send it again.")
     magic, version, code, count = _HEADER.unpack_from(blob)
-    if magic != _MAGIC or version != _VERSION or code not in _NUMBER_TYPES:
+    if magic != _MAGIC or version != _VERSION or code != _FLOAT32:
         raise FrameRejected(f"{who}: not an envelope of version {_VERSION}; use the same package version at all sites.")
-    number_type = _NUMBER_TYPES[code]
-    expected = _BODY + count * number_type.itemsize + _TAG_BYTES
+    expected = _BODY + count * _NUMBER.itemsize + _TAG_BYTES
     if len(blob) != expected:
         raise FrameRejected(f"{who}: its header promises {expected} bytes, {len(blob)} came; leave it out.")
-    return number_type, count
+    return int(count)
 
 
 def _raw(numbers: npt.NDArray[np.floating[Any]]) -> memoryview:

@@ -64,7 +64,8 @@ def pack(numbers: Coefficients) -> bytes:
     return b"".join(plane.tobytes() for plane in planes)
 
 
-def unpack(data: bytes | memoryview) -> Coefficients:
+def unpack(data: bytes | memoryview, *, below: int = 2**60) -> Coefficients:
+    """`ValueRejected` where a number is none of the ring's: the bytes are somebody else's."""
     half = len(data) // 15
     word = np.frombuffer(data, "<u8", half)
     numbers = np.empty((2, half), np.uint64)
@@ -76,6 +77,8 @@ def unpack(data: bytes | memoryview) -> Coefficients:
     high |= np.frombuffer(data, "<u4", half, 8 * half)
     high <<= 4
     high |= word >> 60
+    if int(numbers.max()) >= below:
+        raise ValueRejected("a number is not below the prime")
     return numbers.reshape(-1)
 
 

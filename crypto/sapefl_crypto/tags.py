@@ -44,11 +44,10 @@ class TagMaker(Guarded):
         """m for chunks [..., n] and their offsets [..., 8]."""
         return data @ self._directions.T + offsets
 
-    def offsets(self, sender: str, nonce: bytes, first: int, count: int) -> Reals:
-        """t for the chunks first … first + count of one frame. The nonce makes a frame sent twice two frames."""
-        key = derive(self._offset_root, "frame", sender, nonce)
-        stream = keystream(key, 0, 8 * TAGS * (first + count))
-        return np.frombuffer(stream, "<i8").reshape(-1, TAGS)[first:] / 2.0**63
+    def offsets(self, sender: str, nonce: bytes, count: int) -> Reals:
+        """t for the chunks of one frame. The nonce makes a frame sent twice two frames."""
+        stream = keystream(derive(self._offset_root, "frame", sender, nonce), 0, 8 * TAGS * count)
+        return np.frombuffer(stream, "<i8").reshape(-1, TAGS) / 2.0**63
 
     def residuals(self, data: Reals, tags: Reals, offsets: Reals) -> Reals:
         return np.abs(tags - self.tags(data, offsets))

@@ -22,6 +22,7 @@ from secure_sapefl.config import read_toml
 from secure_sapefl.data.datasets.heart import HOSPITALS, PUBLIC
 from secure_sapefl.data.fetch import no_progress
 from secure_sapefl.data.load import load_table
+from secure_sapefl.data.own import Reading
 from secure_sapefl.errors import BadInput, SapeflError
 from secure_sapefl.report.auc_interval import Judged, auc_interval
 from secure_sapefl.site.data import load_rows
@@ -70,7 +71,7 @@ def write_records(folder: Path) -> None:
 
     With all digits: which side of the split a record falls on follows from its exact values.
     """
-    found = load_table("heart", seed=0, data_dir=None, options={}, label=None, group=None, progress=no_progress)
+    found = load_table("heart", Reading(), seed=0, data_dir=None, progress=no_progress)
     assert found.group is not None
     values = np.clip(found.X, [r.low for r in PUBLIC.values()], [r.high for r in PUBLIC.values()])
     folder.mkdir()

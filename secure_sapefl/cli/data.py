@@ -2,7 +2,7 @@
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
@@ -10,8 +10,9 @@ from secure_sapefl.cli import data_schema
 from secure_sapefl.cli.interruption import going_on_with, same_command
 from secure_sapefl.cli.options import Format, key_values
 from secure_sapefl.cli.progress import download_progress
+from secure_sapefl.cli.setting_options import takes
 from secure_sapefl.cli.sheets import print_table
-from secure_sapefl.config import Partition
+from secure_sapefl.config import Config
 from secure_sapefl.errors import BadInput, SapeflError, UnknownName
 
 if TYPE_CHECKING:
@@ -21,8 +22,8 @@ app = typer.Typer(help="Datasets: list them, describe, check and picture one, fe
 app.command("schema")(data_schema.schema)
 app.command("split")(data_schema.split)
 
-
 DataDir = Annotated[Path | None, typer.Option(help="Folder with .npz files; otherwise SAPEFL_DATA, then the cache.")]
+_DIVIDED_BY: Final = {"data_dir", "label", "group", "clients", "partition", "kappa", "clusters", "seed"}
 
 
 @app.command("list")
@@ -44,18 +45,11 @@ def list_datasets(data_dir: DataDir = None, output: Format = "table") -> None:
 
 
 @app.command()
+@takes(Config, without=Config.model_fields.keys() - _DIVIDED_BY - {"data_schema"})
 def check(
+    settings: dict[str, Any],
     dataset: Annotated[str, typer.Argument(metavar="NAME|FILE", help="A registered name, or a file.")],
-    partition: Annotated[Partition | None, typer.Option(help="Default: natural if there are groups.")] = None,
-    clients: Annotated[int | None, typer.Option(help="How many sites. Default: all groups, or 20.")] = None,
-    kappa: Annotated[float, typer.Option(help="Dirichlet concentration; small is skewed.")] = 0.3,
-    clusters: Annotated[int, typer.Option(help="Groups of sites that disagree on the labels.")] = 4,
-    seed: Annotated[int, typer.Option(help="Fixes the division into sites.")] = 0,
-    label: Annotated[str | None, typer.Option(metavar="COLUMN", help="Tables: the label column.")] = None,
-    group: Annotated[str | None, typer.Option(metavar="COLUMN", help="Tables: the column naming a row's site.")] = None,
-    data_schema: Annotated[Path | None, typer.Option(help="Tables: a schema.toml, or a study file.")] = None,
     option: Annotated[list[str] | None, typer.Option(metavar="KEY=VALUE", help="A dataset option.")] = None,
-    data_dir: DataDir = None,
     out: Annotated[Path | None, typer.Option(metavar="PNG", help="Where to draw sites × classes.")] = None,
     output: Format = "table",
 ) -> None:
@@ -67,26 +61,15 @@ def check(
     """
     from secure_sapefl.data import build_federation
 
+    config = Config.read({"dataset": dataset, "data_options": key_values(option), **settings}, "the command line")
+    division, options, schema = config.model_dump(include=_DIVIDED_BY), config.data_options, config.data_schema
     with download_progress() as progress:
-        federation = build_federation(
-            dataset,
-            clients=clients,
-            partition=partition,
-            kappa=kappa,
-            clusters=clusters,
-            seed=seed,
-            data_dir=data_dir,
-            options=key_values(option),
-            label=label,
-            group=group,
-            progress=progress,
-            schema=data_schema,
-        )
+        federation = build_federation(dataset, options=options, schema=schema, progress=progress, **division)
     if out is not None:
         from secure_sapefl.report.charts.partition import draw_partition
 
-        skew = f", κ = {kappa:g}" if federation.partition == "dirichlet" else ""
-        draw_partition(federation, out, title=f"{dataset}: {federation.partition}{skew}, seed {seed}")
+        skew = f", κ = {config.kappa:g}" if federation.partition == "dirichlet" else ""
+        draw_partition(federation, out, title=f"{dataset}: {federation.partition}{skew}, seed {config.seed}")
     if output == "json":
         typer.echo(json.dumps(_summary(federation), indent=2))
         return

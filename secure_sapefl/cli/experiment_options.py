@@ -12,7 +12,7 @@ import typer
 from typer.core import TyperCommand
 
 from secure_sapefl.cli.interruption import going_on_with, same_command
-from secure_sapefl.cli.options import key_values
+from secure_sapefl.cli.options import in_data, in_running, key_values
 from secure_sapefl.cli.progress import step_progress
 from secure_sapefl.cli.sheets import print_wide_table
 from secure_sapefl.errors import BadInput
@@ -28,32 +28,19 @@ FIXED: Final = frozenset({"method", "options", "evaluate_every", "late_clients",
 """Settings that an experiment does not leave to its user, or asks for in its own way."""
 
 Datasets = Annotated[
-    list[str] | None,
-    typer.Option("--dataset", help="A name or file; repeat the option, or separate by commas.", rich_help_panel="Data"),
+    list[str] | None, in_data("--dataset", help="A name or file; repeat the option, or separate by commas.")
 ]
 Seeds = Annotated[int, typer.Option(help="How many seeds, counted from --seed.")]
-Out = Annotated[
-    Path | None,
-    typer.Option(
-        help="Folder of results; the same command goes on there. [default: in runs/]", rich_help_panel="Running"
-    ),
-]
-Jobs = Annotated[
-    int | None,
-    typer.Option(min=1, help="Runs at a time, a core each. [default: all cores]", rich_help_panel="Running"),
-]
+Out = Annotated[Path | None, in_running(help="Folder of results; the same command goes on there. [default: in runs/]")]
+Jobs = Annotated[int | None, in_running(min=1, help="Runs at a time, a core each. [default: all cores]")]
 Ray = Annotated[
     str | None,
-    typer.Option(
+    in_running(
         metavar="[ADDRESS]",
         help="Compute over a Ray cluster: this machine's, or the one at ADDRESS; needs 'secure-sapefl[ray]'.",
-        rich_help_panel="Running",
     ),
 ]
-Cells = Annotated[
-    Path | None,
-    typer.Option(help="Folder of finished runs, to share them. [default: OUT/cells]", rich_help_panel="Running"),
-]
+Cells = Annotated[Path | None, in_running(help="Folder of finished runs, to share them. [default: OUT/cells]")]
 
 
 def split(values: Sequence[str] | None) -> list[str]:

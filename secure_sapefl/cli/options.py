@@ -2,6 +2,7 @@
 
 import tomllib
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -9,11 +10,13 @@ import typer
 
 from secure_sapefl.errors import BadInput
 
+in_running = partial(typer.Option, rich_help_panel="Running")  # the panel of `--help` that an option stands in
+in_data = partial(typer.Option, rich_help_panel="Data")
+
 Format = Annotated[
-    Literal["table", "json"],
-    typer.Option("--format", help="A table for people, or JSON and nothing else.", rich_help_panel="Running"),
+    Literal["table", "json"], in_running("--format", help="A table for people, or JSON and nothing else.")
 ]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.", rich_help_panel="Running")]
+Quiet = Annotated[bool, in_running("--quiet", "-q", help="Show no progress.")]
 Home = Annotated[Path, typer.Option(help="The site's folder.", envvar="SAPEFL_SITE")]
 
 

@@ -13,7 +13,7 @@ import typer
 from secure_sapefl.cli.audit import audited, conclude
 from secure_sapefl.cli.interruption import going_on_with, resume_command
 from secure_sapefl.cli.live import live_view
-from secure_sapefl.cli.options import Format, Quiet
+from secure_sapefl.cli.options import Format, Quiet, in_running
 from secure_sapefl.cli.progress import download_progress, round_progress
 from secure_sapefl.cli.setting_options import takes
 from secure_sapefl.cli.tables import show_summary
@@ -28,25 +28,13 @@ if TYPE_CHECKING:
 @takes(Config)
 def simulate(
     settings: dict[str, Any],
-    config: Annotated[
-        Path | None, typer.Option(help="A TOML file; options given here override it.", rich_help_panel="Running")
-    ] = None,
-    out: Annotated[
-        Path | None,
-        typer.Option(help="New folder for the run. [default: runs/DATE-METHOD-DATASET]", rich_help_panel="Running"),
-    ] = None,
-    resume: Annotated[
-        Path | None, typer.Option(help="Go on with a run that was stopped.", rich_help_panel="Running")
-    ] = None,
-    audit: Annotated[
-        bool, typer.Option("--audit", help="Attack the run when it is over; see `audit`.", rich_help_panel="Running")
-    ] = False,
+    config: Annotated[Path | None, in_running(help="A TOML file; options given here override it.")] = None,
+    out: Annotated[Path | None, in_running(help="New folder for the run. [default: runs/DATE-METHOD-DATASET]")] = None,
+    resume: Annotated[Path | None, in_running(help="Go on with a run that was stopped.")] = None,
+    audit: Annotated[bool, in_running("--audit", help="Attack the run when it is over; see `audit`.")] = False,
     output: Format = "table",
     quiet: Quiet = False,
-    live: Annotated[
-        bool,
-        typer.Option("--live", help="Show the report in a browser while it grows.", rich_help_panel="Running"),
-    ] = False,
+    live: Annotated[bool, in_running("--live", help="Show the report in a browser while it grows.")] = False,
 ) -> None:
     """Train and evaluate one method on one dataset, with all sites on this machine.
 

@@ -8,7 +8,7 @@ import typer
 
 from secure_sapefl.cli import study_next
 from secure_sapefl.cli.keys import read_public
-from secure_sapefl.cli.options import Format, given
+from secure_sapefl.cli.options import Format, given, in_data
 from secure_sapefl.cli.passphrases import PassphraseFile, known_passphrase
 from secure_sapefl.cli.setting_options import takes
 from secure_sapefl.cli.sheets import print_rows, print_table
@@ -33,22 +33,13 @@ def new(
     site: Annotated[list[Path], typer.Option(help="A site's .pub file; repeat for each, in the order of the roster.")],
     out: Annotated[Path, typer.Option(help="The study file to write.")] = Path("study.toml"),
     draft: Annotated[Path | None, typer.Option("--from", help="A TOML file with any of the study's values.")] = None,
-    schema: Annotated[
-        Path | None, typer.Option(help="A schema.toml (`data schema`), instead of features.", rich_help_panel="Data")
-    ] = None,
+    schema: Annotated[Path | None, in_data(help="A schema.toml (`data schema`), instead of features.")] = None,
     feature: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="A column: age:0..120, sex:f|m, bmi; chol?:0..600@220 may be missing.", rich_help_panel="Data"
-        ),
+        list[str] | None, in_data(help="A column: age:0..120, sex:f|m, bmi; chol?:0..600@220 may be missing.")
     ] = None,
-    label: Annotated[str | None, typer.Option(help="The column that holds the class.", rich_help_panel="Data")] = None,
-    klass: Annotated[
-        list[str] | None, typer.Option("--class", help="A class; repeat for each.", rich_help_panel="Data")
-    ] = None,
-    scaling: Annotated[
-        str | None, typer.Option(help="range (from the schema) or site. [default: range]", rich_help_panel="Data")
-    ] = None,
+    label: Annotated[str | None, in_data(help="The column that holds the class.")] = None,
+    klass: Annotated[list[str] | None, in_data("--class", help="A class; repeat for each.")] = None,
+    scaling: Annotated[str | None, in_data(help="range (from the schema) or site. [default: range]")] = None,
     mock: Annotated[Path | None, typer.Option(help="Also write mock data of this schema into this folder.")] = None,
     mock_rows: Annotated[int, typer.Option(help="Records of mock data a site.", min=5)] = 100,
     passphrase_file: PassphraseFile = None,

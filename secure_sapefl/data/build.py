@@ -14,6 +14,7 @@ from secure_sapefl.data.dealing import dealt
 from secure_sapefl.data.federation import ClientData, Federation, Rows
 from secure_sapefl.data.fetch import Progress, no_progress
 from secure_sapefl.data.load import load_table
+from secure_sapefl.data.own import Reading
 from secure_sapefl.data.partition import DEFAULT_CLUSTERS, PARTITIONS, PartitionRequest, Share
 from secure_sapefl.data.prepare import described, learns_from_rows, recipe_of
 from secure_sapefl.data.public import about, completed, with_lists
@@ -80,22 +81,19 @@ def build_federation(
     each has counted.
     """
     _check(clients=clients, partition=partition, kappa=kappa, seed=seed)
-    table = change(
-        load_table(
-            dataset,
-            seed=seed,
-            data_dir=None if data_dir is None else Path(data_dir),
-            options=options,
-            label=label,
-            group=group,
-            progress=progress,
-            partition=partition,
-            private=private,
-            schema=None if schema is None else Path(schema),
-            labels=labels,
-            preparation=preparation,
-        )
+    reading = Reading(
+        options=options,
+        label=label,
+        group=group,
+        partition=partition,
+        preparation=preparation,
+        schema=None if schema is None else Path(schema),
+        private=private is not None,
+        classes=() if private is None else private.classes,
+        labels=labels,
     )
+    folder = None if data_dir is None else Path(data_dir)
+    table = change(load_table(dataset, reading, seed=seed, data_dir=folder, progress=progress))
     _require_labels(table, labels, private=private is not None)
     name = partition or ("dirichlet" if table.group is None else "natural")
     request = PartitionRequest(clients=clients, kappa=kappa, clusters=clusters)

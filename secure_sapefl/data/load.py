@@ -1,11 +1,9 @@
 """Finding a dataset: a registered name, or the path of a file."""
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from secure_sapefl import plugins
-from secure_sapefl.config import PreparationName, PublicFacts
 from secure_sapefl.data.fetch import Progress
 from secure_sapefl.data.own import Reading, own_table
 from secure_sapefl.data.registry import DATASETS, spec_of
@@ -16,53 +14,26 @@ from secure_sapefl.data.table import Table
 from secure_sapefl.data.tables.choice import require_fixed
 from secure_sapefl.data.tables.columns import Columns
 from secure_sapefl.errors import BadInput, UnknownName
-from secure_sapefl.labels import LabelKind
 
 
 def load_table(
-    dataset: str | Columns,
-    *,
-    seed: int,
-    data_dir: Path | None,
-    options: Mapping[str, object],
-    label: str | None,
-    group: str | None,
-    progress: Progress,
-    partition: str | None = None,
-    private: PublicFacts | None = None,
-    schema: Path | None = None,
-    labels: LabelKind | None = None,
-    preparation: PreparationName | None = None,
+    dataset: str | Columns, reading: Reading, *, seed: int, data_dir: Path | None, progress: Progress
 ) -> Table:
-    """``partition`` is how the table will be divided; None: as its groups suggest. ``private`` are the public facts of
-    a private study, whose classes need not all occur. ``schema`` says what the columns of a table are,
-    ``labels`` what those are that a task reads, where the data does not say it itself."""
     spec = None if isinstance(dataset, Columns) else spec_of(dataset)
     if isinstance(dataset, Columns) or spec is None:
-        reading = Reading(
-            options=options,
-            label=label,
-            group=group,
-            partition=partition,
-            preparation=preparation,
-            schema=schema,
-            private=private is not None,
-            classes=() if private is None else private.classes,
-            labels=labels,
-        )
         return own_table(_source(dataset), reading)
-    if (label, group, schema) != (None, None, None):
+    if (reading.label, reading.group, reading.schema) != (None, None, None):
         raise BadInput(
             f"--label, --group and --data-schema are for a file of one's own; {dataset!r} is a registered dataset."
         )
-    require_fixed(repr(dataset), preparation)
-    asked = {"labels": labels, **options} if labels is not None and "labels" in spec.options else options
-    chosen = _for_partition(checked_options(dataset, spec.options, asked), partition)
+    require_fixed(repr(dataset), reading.preparation)
+    wanted = {} if reading.labels is None or "labels" not in spec.options else {"labels": reading.labels}
+    chosen = _for_partition(checked_options(dataset, spec.options, {**wanted, **reading.options}), reading.partition)
     match spec.origin:
         case Generated(table):
             return table(chosen, stream(seed, DataPurpose.GENERATE))
         case Stored() as origin:
-            if private is not None:
+            if reading.private:
                 _require_stored_segments(dataset, origin, data_dir)
             return origin.table(stored_arrays(spec, origin, data_dir, progress), chosen)
 

@@ -44,14 +44,14 @@ CHANNELS: Final = (1, 3)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reading:
-    """How a file of one's own is to be read, beyond its path."""
+    """How data is to be read, beyond its name or path; most of it is for a file of one's own."""
 
     options: Mapping[str, object] = field(default_factory=dict)
     label: str | None = None
     group: str | None = None
-    partition: str | None = None  # None: as its groups suggest
+    partition: str | None = None  # how it will be divided; None: as its groups suggest
     preparation: PreparationName | None = None  # None: as the table suggests
-    schema: Path | None = None
+    schema: Path | None = None  # what the columns of a table are
     private: bool = False
     classes: tuple[str, ...] = ()  # a public list of those there are, whether or not each has a row
     labels: LabelKind | None = None  # what a task reads; None: what the file says, or else classes

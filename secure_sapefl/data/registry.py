@@ -5,25 +5,13 @@ from types import MappingProxyType
 from typing import Final
 
 from secure_sapefl import plugins
-from secure_sapefl.data.datasets import (
-    accgyro,
-    blood,
-    cifar10,
-    cifar100,
-    emnist,
-    fmnist,
-    har,
-    heart,
-    mnist,
-    pneumonia,
-    synthetic,
-)
+from secure_sapefl.data.datasets import accgyro, har, heart, images, synthetic
 from secure_sapefl.data.spec import DatasetSpec, Options
 from secure_sapefl.errors import BadInput
 
-_MODULES = (synthetic, har, accgyro, cifar10, cifar100, mnist, fmnist, emnist, heart, pneumonia, blood)
+_ALL = (synthetic.SPEC, har.SPEC, accgyro.SPEC, *images.PAPERS, heart.SPEC, *images.MEDICAL)
 
-DATASETS: Final[Mapping[str, DatasetSpec]] = MappingProxyType({module.SPEC.name: module.SPEC for module in _MODULES})
+DATASETS: Final[Mapping[str, DatasetSpec]] = MappingProxyType({spec.name: spec for spec in _ALL})
 
 
 def spec_of(name: str) -> DatasetSpec | None:

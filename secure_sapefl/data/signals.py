@@ -16,20 +16,6 @@ FLOOR: Final = 1e-3  # below the sensors' noise; keeps the logarithms finite on 
 SCALE: Final = 2.0  # brings the spread of most statistics near 1
 BANDS: Final = 4  # of equal width, from above 0 to half the sampling rate
 
-STATISTICS: Final = (
-    "mean",
-    "log deviation",
-    "minimum from mean",
-    "maximum from mean",
-    "log mean change",
-    "lag-1 correlation",
-    "log mean absolute deviation",
-    "dominant frequency",
-    "spectral centroid",
-    "spectral entropy",
-    *(f"log energy in band {band}" for band in range(1, BANDS + 1)),
-)
-
 
 def with_magnitudes(windows: Windows, triples: tuple[tuple[int, int, int], ...]) -> Windows:
     """Append the length of each three-axis vector as a channel: it does not depend on how the phone is held."""
@@ -38,7 +24,7 @@ def with_magnitudes(windows: Windows, triples: tuple[tuple[int, int, int], ...])
 
 
 def window_statistics(windows: Windows) -> NDArray[np.float32]:
-    """[n, channels * len(STATISTICS)], the statistics of one channel side by side."""
+    """[n, channels * (10 + BANDS)], the statistics of one channel side by side."""
     columns = np.stack([*_in_time(windows), *_in_frequency(windows)], axis=2)
     return (SCALE * columns).reshape(len(windows), -1).astype(np.float32)
 

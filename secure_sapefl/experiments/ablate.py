@@ -12,7 +12,7 @@ from secure_sapefl.experiments.plots import value_lines
 from secure_sapefl.experiments.runner import Runner
 from secure_sapefl.experiments.setting import Contender, Setting, Task
 from secure_sapefl.experiments.statistics import Estimate, ranks
-from secure_sapefl.experiments.tables import Document, Sheet, number, percent
+from secure_sapefl.experiments.tables import Document, Sheet, moments, percent
 from secure_sapefl.report.charts.drawing import Chart
 
 METHOD: Final = "sapefl"
@@ -89,17 +89,9 @@ def _sheet(ablation: AblationResult, task: Task) -> Sheet:
 
 def _record(ablation: AblationResult, task: Task, value: float) -> dict[str, Any]:
     accuracy, auc = ablation.ours(task, value)
-    theirs = _published(ablation, task, value)
-    return {
-        "dataset": task.label,
-        ablation.name: value,
-        "paper_mean": theirs and number(theirs.mean),
-        "paper_std": theirs and number(theirs.std),
-        "accuracy_mean": number(accuracy.mean),
-        "accuracy_std": number(accuracy.std),
-        "auc_mean": number(auc.mean),
-        "auc_std": number(auc.std),
-    }
+    paper = moments("paper_", _published(ablation, task, value))
+    ours = moments("accuracy_", accuracy) | moments("auc_", auc)
+    return {"dataset": task.label, ablation.name: value, **paper, **ours}
 
 
 def _published(ablation: AblationResult, task: Task, value: float) -> Estimate | None:

@@ -16,6 +16,7 @@ from secure_sapefl.experiments.tables import (
     Sheet,
     amount,
     is_share,
+    moments,
     number,
     p_value,
     percent,
@@ -128,10 +129,8 @@ def _records(request: Request, tables: Tables) -> list[dict[str, Any]]:
 def _placement_record(placement: Placement, theirs: Estimate | None) -> dict[str, Any]:
     duel = placement.duel
     return {
-        "paper_mean": theirs and number(theirs.mean),
-        "paper_std": theirs and number(theirs.std),
-        "mean": number(placement.estimate.mean),
-        "std": number(placement.estimate.std),
+        **moments("paper_", theirs),
+        **moments("", placement.estimate),
         "rank": placement.rank,
         "best_other": duel and duel.rival,
         "difference": duel and number(duel.difference),

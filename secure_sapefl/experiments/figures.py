@@ -12,7 +12,7 @@ from secure_sapefl.experiments.plots import gain_bars, trajectories
 from secure_sapefl.experiments.runner import Runner
 from secure_sapefl.experiments.setting import Contender, Setting, Task
 from secure_sapefl.experiments.statistics import Estimate
-from secure_sapefl.experiments.tables import Document, Sheet, number, percent, points
+from secure_sapefl.experiments.tables import Document, Sheet, moments, number, percent, points
 from secure_sapefl.metrics import Floats
 from secure_sapefl.report.charts.drawing import Chart
 
@@ -52,8 +52,8 @@ def site_trajectories(setting: Setting, task: Task, runner: Runner) -> Drawn:
 
 def _round_records(site: str, values: Floats) -> Iterator[dict[str, Any]]:
     for round_index, of_seeds in enumerate(values.T, start=1):
-        accuracy = Estimate.over_seeds([[value] for value in of_seeds])
-        yield {"client": site, "round": round_index, "mean": number(accuracy.mean), "std": number(accuracy.std)}
+        accuracy = moments("", Estimate.over_seeds([[value] for value in of_seeds]))
+        yield {"client": site, "round": round_index, **accuracy}
 
 
 def _milestones(sites: Mapping[str, Floats]) -> Sheet:

@@ -103,5 +103,11 @@ def number(value: float | None) -> float | None:
     return None if value is None or math.isnan(value) else round(value, 6)
 
 
+def moments(prefix: str, estimate: Estimate | None) -> dict[str, float | None]:
+    """An estimate as two fields of a record."""
+    mean, std = (None, None) if estimate is None else (estimate.mean, estimate.std)
+    return {f"{prefix}mean": number(mean), f"{prefix}std": number(std)}
+
+
 def _bullets(lines: Iterable[str]) -> str:
     return "\n".join(f"- {line}" for line in lines)

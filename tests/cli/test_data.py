@@ -83,7 +83,7 @@ def test_check_reads_a_csv_and_tells_of_undefined_auc(tmp_path):
     ("arguments", "kind", "message"),
     [
         (["check", "hart"], UnknownName, "Did you mean 'heart'"),
-        (["check", "synthetic", "--kappa", "0"], BadInput, "kappa is 0"),
+        (["check", "synthetic", "--kappa", "0"], BadInput, "kappa = 0.0 is not possible"),
         (["check", "synthetic", "--clients", "5000"], BadInput, "at most 1000 sites"),
         (["check", "synthetic", "--option", "rows"], BadInput, "KEY=VALUE"),
         (["check", "nowhere.npz"], BadInput, "no file nowhere.npz"),

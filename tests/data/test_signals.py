@@ -3,7 +3,21 @@
 import numpy as np
 import pytest
 
-from secure_sapefl.data.signals import SCALE, STATISTICS, window_statistics, with_magnitudes
+from secure_sapefl.data.signals import BANDS, SCALE, window_statistics, with_magnitudes
+
+STATISTICS = (
+    "mean",
+    "log deviation",
+    "minimum from mean",
+    "maximum from mean",
+    "log mean change",
+    "lag-1 correlation",
+    "log mean absolute deviation",
+    "dominant frequency",
+    "spectral centroid",
+    "spectral entropy",
+    *(f"log energy in band {band}" for band in range(1, BANDS + 1)),
+)
 
 
 def statistic(window: np.ndarray, name: str) -> float:

@@ -16,6 +16,7 @@ import torch
 from secure_sapefl.data.datasets.heart import HOSPITALS, PUBLIC
 from secure_sapefl.data.fetch import no_progress
 from secure_sapefl.data.load import load_table
+from secure_sapefl.data.own import Reading
 from secure_sapefl.engine.assembly import assemble
 from secure_sapefl.engine.simulator import Simulation
 from secure_sapefl.site.data import federation, load_site
@@ -28,7 +29,7 @@ ROUNDS = 3
 
 def hospitals(folder: Path) -> dict[str, Path]:
     """A CSV file a hospital, as its own database would export it."""
-    table = load_table("heart", seed=0, data_dir=None, options={}, label=None, group=None, progress=no_progress)
+    table = load_table("heart", Reading(), seed=0, data_dir=None, progress=no_progress)
     assert table.group is not None
     files = {}
     for number, name in enumerate(HOSPITALS):

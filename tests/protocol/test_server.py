@@ -15,6 +15,9 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from sapefl_crypto.errors import AggregateRejected
+from sapefl_crypto.frames import Frame
+from sapefl_crypto.occasion import Kind, Occasion
+from sapefl_crypto.packing import to_chunks
 from secure_sapefl.protocol.messages import RoundUpload, SealedModel
 from secure_sapefl.protocol.plaintext import pack
 from secure_sapefl.protocol.server import Server
@@ -168,8 +171,10 @@ def test_an_encrypted_update_beyond_the_bound_spoils_the_round_but_not_in_silenc
     bench = bench_of("ckks")
     site, other, _ = bench.invited
     key = bench.protection.key
-    frame, chunks = key.draft(np.ones(20, np.float32), study="s", round_index=3, sender=site)
-    huge = replace(frame, payload=key.encrypt_chunks(frame, chunks * 1e7)).to_bytes()
+    occasion = Occasion.bound_to(key.params, Kind.WEIGHTED, study="s", round_index=3, length=20)
+    frame = Frame(occasion=occasion, nonce=bytes(16), sender=site, payload=b"")
+    chunks = to_chunks(np.full(20, 1e7), key.params)
+    huge = replace(frame, payload=key.encrypt_chunks(frame, chunks)).to_bytes()
     server = bench.server()
     assert server.accept(replace(bench.upload(site), update=huge))
     assert server.accept(bench.upload(other))

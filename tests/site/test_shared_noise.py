@@ -118,9 +118,9 @@ def test_a_site_opens_no_sum_that_its_noise_was_not_planned_for(
     key = deployed.agents["north"].site.keys.key
     decrypt = type(key).decrypt_chunks
 
-    def watched(self: Any, aggregate: Aggregate, first: int = 0) -> Any:
+    def watched(self: Any, aggregate: Aggregate) -> Any:
         opened.append(aggregate)
-        return decrypt(self, aggregate, first)
+        return decrypt(self, aggregate)
 
     type(key).decrypt_chunks = watched
     try:

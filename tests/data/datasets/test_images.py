@@ -11,8 +11,7 @@ import numpy as np
 import pytest
 
 from secure_sapefl.data import DATASETS
-from secure_sapefl.data import medmnist as medmnist_format
-from secure_sapefl.data.datasets import blood, pneumonia
+from secure_sapefl.data.datasets import images as image_sets
 from secure_sapefl.data.torchvision_sets import import_datasets
 
 rng = np.random.default_rng(0)
@@ -22,8 +21,8 @@ def md5(content: bytes) -> str:
     return hashlib.md5(content).hexdigest()
 
 
-@pytest.mark.parametrize(("name", "module", "colours"), [("pneumonia", pneumonia, ()), ("blood", blood, (3,))])
-def test_medmnist_joins_its_three_parts(site, monkeypatch, name, module, colours, fetched):
+@pytest.mark.parametrize(("name", "colours"), [("pneumonia", ()), ("blood", (3,))])
+def test_medmnist_joins_its_three_parts(site, monkeypatch, name, colours, fetched):
     buffer = io.BytesIO()
     parts = {
         f"{part}_{kind}": rng.integers(0, 2, size=(n, *shape)).astype(np.uint8)
@@ -33,8 +32,8 @@ def test_medmnist_joins_its_three_parts(site, monkeypatch, name, module, colours
     np.savez(buffer, **parts)
     key = DATASETS[name].origin.key
     site.files[f"/{key}.npz"] = buffer.getvalue()
-    monkeypatch.setattr(medmnist_format, "RECORD", site.url)
-    monkeypatch.setattr(module, "MD5", md5(buffer.getvalue()))
+    monkeypatch.setattr(image_sets, "MEDMNIST", site.url)
+    monkeypatch.setitem(image_sets.DIGESTS, key, md5(buffer.getvalue()))
     arrays = fetched(name)
     assert arrays["X"].shape == (10, 28, 28, *colours)
     assert arrays["split"].tolist() == [0] * 5 + [1] * 2 + [2] * 3
