@@ -7,6 +7,8 @@ the user brought; 3 an audit found a promise broken; 130 interrupted.
 import os
 import sys
 import warnings
+from collections.abc import Callable, Mapping
+from typing import Final
 
 import typer
 
@@ -40,31 +42,38 @@ from secure_sapefl.plain_text import sentence
 
 app = typer.Typer(
     name="secure-sapefl",
-    help="Personalized federated learning with encrypted aggregation (SAPE-FL).",
     no_args_is_help=True,
     rich_markup_mode="markdown",
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.command("simulate")(simulate.simulate)
-app.command("compare", cls=SweepCommand)(compare.compare)
-app.command("ablate", cls=SweepCommand)(ablate.ablate)
-app.command("budget", cls=SweepCommand)(budget.budget)
-app.command("figures", cls=SweepCommand)(figures.figures)
-app.command("methods")(methods.methods)
-app.command("check-method")(check_method.check_method)
-app.command("robustness")(robustness.robustness)
-app.command("report")(report.report)
-app.command("statistics")(statistics.statistics)
-app.command("audit")(audit.audit)
-app.command("export")(export.export)
-app.command("release")(release.release)
-app.add_typer(data.app, name="data")
-app.add_typer(keys.app, name="keys")
-app.add_typer(bench.app, name="bench")
-app.add_typer(study.app, name="study")
-app.add_typer(site.app, name="site")
-app.add_typer(server.app, name="server")
+_PANELS: Final[Mapping[str, Mapping[str, Callable[..., None]]]] = {
+    "Begin here": {
+        "simulate": simulate.simulate,
+        "compare": compare.compare,
+        "report": report.report,
+        "methods": methods.methods,
+    },
+    "Models": {"export": export.export, "release": release.release},
+    "Experiments": {
+        "budget": budget.budget,
+        "ablate": ablate.ablate,
+        "figures": figures.figures,
+        "robustness": robustness.robustness,
+        "audit": audit.audit,
+        "statistics": statistics.statistics,
+        "check-method": check_method.check_method,
+    },
+}
+_SWEEPS: Final = ("compare", "budget", "ablate", "figures")
+_GROUPS: Final = {"Begin here": [data], "Experiments": [bench], "Between real sites": [keys, study, site, server]}
+
+for _panel, _commands in _PANELS.items():
+    for _name, _command in _commands.items():
+        app.command(_name, cls=SweepCommand if _name in _SWEEPS else None, rich_help_panel=_panel)(_command)
+for _panel, _modules in _GROUPS.items():
+    for _module in _modules:
+        app.add_typer(_module.app, name=_module.__name__.rpartition(".")[2], rich_help_panel=_panel)
 
 
 def _show_version(wanted: bool) -> None:
@@ -77,7 +86,10 @@ def _show_version(wanted: bool) -> None:
 def _root(
     version: bool = typer.Option(False, "--version", callback=_show_version, is_eager=True, help="Print the version."),
 ) -> None:
-    """Personalized federated learning with encrypted aggregation (SAPE-FL)."""
+    """Personalized federated learning with encrypted aggregation (SAPE-FL).
+
+    `secure-sapefl simulate` runs a small study with all sites on this machine. `COMMAND --help` has examples.
+    """
 
 
 _LONGEST_ERROR = 4000  # an error may repeat words out of a file that somebody else made

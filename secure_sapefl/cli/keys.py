@@ -72,7 +72,7 @@ def cohort(
     max_clients: Annotated[int | None, typer.Option(help="Most sites in a round.", show_default="sites given")] = None,
     max_abs_value: Annotated[float, typer.Option(help="Bound on every value of an update.")] = 8.0,
     keys: Annotated[
-        KeyChoice, typer.Option(help="The study's keys; of joint ones, sites share the tags' root.")
+        KeyChoice, typer.Option(help="shared: one key for all. joint: sites share the root of the tags alone.")
     ] = "shared",
     keep: Annotated[Path | None, typer.Option(help="Also keep a plain copy in this file (mode 0600).")] = None,
     passphrase_file: PassphraseFile = None,
@@ -113,7 +113,7 @@ def cohort(
     if keep:
         write_key(keep, record, passphrase=words, replace=overwrite)
     print_table("", ("site", "fingerprint", "sealed copy"), [(s.name, s.fingerprint, targets[s.name]) for s in sites])
-    typer.echo("Compare each site's fingerprint with the site, and have every site check that of what it was sealed:")
+    typer.echo("Compare each site's fingerprint with the site. Each site checks this one when it takes in its copy:")
     what = "Cohort key" if keys == "shared" else "Root of the tags (it opens nothing),"
     typer.echo(f"{what} fingerprint: {record.about['fingerprint']}")
 

@@ -43,7 +43,7 @@ def predict(
     ] = None,
     output: Annotated[Literal["csv", "json"], typer.Option("--format", help="How to print it.")] = "csv",
 ) -> None:
-    """Say what this site's own model makes of new records. Nothing leaves the site; no key is needed.
+    """Predict new records with this site's own model. Nothing leaves the site; no key is needed.
 
     A threshold is chosen on the site's training rows; what it does on the test rows is said with it. A record that does
     not fit the study is named, and the others are predicted.

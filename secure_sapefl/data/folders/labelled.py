@@ -34,7 +34,7 @@ class Roles:
     person: str | None = None
 
     @classmethod
-    def of(cls, schema: ImageSchema) -> "Roles":
+    def from_schema(cls, schema: ImageSchema) -> "Roles":
         return cls(label=schema.label or LABEL, site=schema.site, person=schema.person)
 
 
@@ -77,7 +77,7 @@ def own_folder(folder: Path, path: Path | None, roles: Roles) -> Table:
 
 def folder_table(folder: Path, schema: ImageSchema) -> Table:
     """All images of the label table, in its order."""
-    columns, roles = label_table(folder), Roles.of(schema)
+    columns, roles = label_table(folder), Roles.from_schema(schema)
     images = np.stack([read_picture(path, _size(schema)) for path in _paths(folder, columns)])
     group, names = codes_of(columns, roles.site)
     persons = numbers_of(columns, roles.person)
@@ -110,7 +110,7 @@ def new_pictures(folder: Path, schema: ImageSchema) -> tuple[Bytes, Sequence[str
 
 def problems(folder: Path, schema: ImageSchema) -> Iterator[tuple[str, str]]:
     """Everything that keeps a folder out of a study: a column or a file, and why."""
-    columns, roles = label_table(folder), Roles.of(schema)
+    columns, roles = label_table(folder), Roles.from_schema(schema)
     for name in (roles.label, *(one for one in (roles.person,) if one is not None)):
         if name not in columns.cells:
             yield name, "the label table has no such column"

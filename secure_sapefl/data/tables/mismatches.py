@@ -52,7 +52,7 @@ def mismatches(columns: Columns, schema: TableSchema) -> tuple[Mismatch, ...]:
     return (
         *_absent(columns, schema),
         *_unknown(columns, schema),
-        *(one for feature in _read(schema) if feature.name in columns.cells for one in _of(columns, feature)),
+        *(one for feature in _read(schema) if feature.name in columns.cells for one in _in_feature(columns, feature)),
         *(_classes(columns, schema) if schema.classes else ()),
         *_roles(columns, schema),
     )
@@ -79,7 +79,7 @@ def _unknown(columns: Columns, schema: TableSchema) -> Iterator[Mismatch]:
             )
 
 
-def _of(columns: Columns, feature: Feature) -> Iterator[Mismatch]:
+def _in_feature(columns: Columns, feature: Feature) -> Iterator[Mismatch]:
     reasons = defaultdict(list)
     for index, cell in enumerate(columns.cells[feature.name]):
         try:

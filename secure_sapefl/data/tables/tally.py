@@ -79,7 +79,7 @@ class CountPlan:
         """Class by class and column by column."""
         parts = [X] if y is None else [X[y == label] for label in range(self.classes)]
         assert len(parts) == self.classes, "a count by class needs the class of every row"
-        return np.concatenate([_of(one, part[:, k]) for part in parts for k, one in enumerate(self.features)])
+        return np.concatenate([_counts(one, part[:, k]) for part in parts for k, one in enumerate(self.features)])
 
     def read(self, totals: Counts) -> tuple[tuple[Tally, ...], ...]:
         """[class][column], as `counted` laid them out."""
@@ -113,7 +113,7 @@ def _width(feature: Feature) -> int:
     return 1 + (_SUMS + BINS if isinstance(feature, Measured) else feature.columns)
 
 
-def _of(feature: Feature, values: NDArray[np.float64]) -> Counts:
+def _counts(feature: Feature, values: NDArray[np.float64]) -> Counts:
     known = values[~np.isnan(values)]
     missing = [len(values) - len(known)]
     if not isinstance(feature, Measured):
