@@ -1,7 +1,7 @@
 """What an audit found, party by party, and which promises of the system it found broken."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from secure_sapefl.audit.file_rows import Moved
@@ -21,9 +21,6 @@ class Alarm:
 
     check: str
     sentence: str
-
-    def to_json(self) -> dict[str, str]:
-        return {"check": self.check, "sentence": self.sentence}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,7 +115,7 @@ class Findings:
         """`audit.json`. Everything but ``timing`` is the same again for the same run and seed."""
         return {
             **self.facts,
-            "alarms": [alarm.to_json() for alarm in self.alarms],
+            "alarms": [asdict(alarm) for alarm in self.alarms],
             "empirical_epsilon": self.epsilon.to_json(),
             "parties": {party.name: party.to_json() for party in self.parties},
             "inversion_control": self.control.to_json(),

@@ -1,6 +1,7 @@
 """`secure-sapefl bench dp`: a private step against a plain one, by mode."""
 
 import json
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -33,7 +34,7 @@ def dp(
     ours = next(cost for cost in costs if cost.mode == "ours")
     if output == "json":
         goal = {"at_most": GOAL, "measured": ours.ratio, "met": ours.ratio <= GOAL}
-        found = {"steps": [cost.to_json() for cost in costs], "modules": [cost.to_json() for cost in modules]}
+        found = {"steps": [asdict(cost) for cost in costs], "modules": [cost.to_json() for cost in modules]}
         typer.echo(json.dumps({"batch_size": batch_size, **found, "goal": goal}))
         return
     columns = ("model", "parameters", "step", "ms", "in plain steps")

@@ -2,9 +2,9 @@
 
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from statistics import median
-from typing import Any, Final, get_args
+from typing import Final, get_args
 
 import numpy as np
 import torch
@@ -38,9 +38,6 @@ class StepCost:
     mode: str
     milliseconds: float
     ratio: float  # to the plain step of the same model
-
-    def to_json(self) -> dict[str, Any]:
-        return asdict(self)
 
 
 def step_costs(batch_size: int, repeats: int, tell: Callable[[str], None]) -> Iterator[StepCost]:

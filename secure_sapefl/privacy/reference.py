@@ -14,7 +14,7 @@ import torch
 from opacus.grad_sample import GradSampleModule, GradSampleModuleFastGradientClipping
 from opacus.optimizers import DPOptimizer, DPOptimizerFastGradientClipping
 from opacus.utils.fast_gradient_clipping_utils import DPTensorFastGradientClipping
-from torch import Tensor, nn
+from torch import Tensor
 from torch.nn.utils import parameters_to_vector
 
 from secure_sapefl.models.base import Model, loaded
@@ -38,14 +38,14 @@ class OpacusSite:
             else GradSampleModule(module, force_functorch=mode == "functorch")
         )
         kind = DPOptimizerFastGradientClipping if self._ghost else DPOptimizer
-        self._plain = torch.optim.SGD(self._parameters(), lr=lr)
+        self._plain = torch.optim.SGD(self._weights, lr=lr)
         self._optimizer = kind(
             self._plain, noise_multiplier=noise, max_grad_norm=clip, expected_batch_size=expected_batch
         )
 
     @property
     def theta(self) -> Tensor:
-        return parameters_to_vector(self._parameters()).detach()
+        return parameters_to_vector(self._weights).detach()
 
     def step(self, batch: Batch, objective: Objective) -> None:
         """Clip and noise the records' part; add the gradient that reads no record; step."""
@@ -54,7 +54,7 @@ class OpacusSite:
         theta = self.theta[None]
         if (pull := objective.weight_pull(theta)) is not None:
             gradient = (
-                parameters_to_vector([p.grad for p in self._parameters() if p.grad is not None]) + pull.dense(theta)[0]
+                parameters_to_vector([p.grad for p in self._weights if p.grad is not None]) + pull.dense(theta)[0]
             )
             self._set_gradient(gradient)
         self._plain.step()
@@ -79,13 +79,9 @@ class OpacusSite:
         key = None if batch.keys is None else batch.keys[0]
         return objective.record_loss(self._model.call(self._module, batch.x[0], key)[None], batch)[0]
 
-    def _parameters(self) -> list[nn.Parameter]:
-        return self._weights
-
     def _set_gradient(self, gradient: Tensor) -> None:
-        parameters = self._parameters()
-        for parameter, part in zip(parameters, gradient.split([p.numel() for p in parameters]), strict=True):
-            parameter.grad = part.view_as(parameter)
+        for weight, part in zip(self._weights, gradient.split([w.numel() for w in self._weights]), strict=True):
+            weight.grad = part.view_as(weight)
 
 
 @contextmanager

@@ -50,7 +50,7 @@ class NaiveSite(OpacusSite):
     def step(self, batch: Batch, objective: Objective) -> None:
         """As one would write it without knowing: the penalty is backpropagated with the rest."""
         self._backward(batch, objective)
-        penalty = objective.weight_penalty(parameters_to_vector(self._parameters())[None])
+        penalty = objective.weight_penalty(parameters_to_vector(self._weights)[None])
         assert penalty is not None
         penalty.sum().backward()
         self._optimizer.step()
