@@ -2,6 +2,7 @@
 
 import json
 import sys
+from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -77,6 +78,24 @@ def test_three_sites_share_sixteen_releases(ready: SiteHome, terms: StudyTerms, 
         release_from_site(ready, terms, None, tmp_path / "more.npz")
     assert len(published(ready)) == 5
     assert not (tmp_path / "more.npz").exists()
+
+
+def test_with_joint_keys_it_is_the_model_itself_and_as_often_as_one_likes(
+    home: SiteHome, make_study: Callable[..., StudyFile], tmp_path: Path
+) -> None:
+    """There is no cohort key here at all; and a server's momentum, for which no noise is sized, is no matter."""
+    momentum = {"method": "fedavg", "server_momentum": 0.9, "privacy": {"epsilon": 4, "delta": 1e-5}}
+    terms = StudyTerms.from_file(make_study(keys="joint", **momentum))
+    save(home, terms, absorbed=1)
+    for number in range(1, 18):
+        model = release_from_site(home, terms, None, tmp_path / f"{number}.npz")
+    state = SiteState.load(home.state_path(terms.file.digest), study=terms.file.digest, site="a")
+    np.testing.assert_array_equal(model.theta, state.theta_global.numpy())
+    assert (model.about["noise"], model.about["release"], model.about["allowed_releases"]) == (0.0, 17, None)
+    assert published(home)[-1].note == "17 of any number of releases"
+    shared = StudyTerms.from_file(make_study(**momentum))
+    with pytest.raises(BadInput, match="the noise of a release does not fit"):
+        release_from_site(home, shared, None, tmp_path / "another.npz")
 
 
 def test_a_file_that_is_there_costs_nothing(ready: SiteHome, terms: StudyTerms, tmp_path: Path) -> None:
