@@ -19,6 +19,7 @@ import math
 import struct
 import sys
 from dataclasses import astuple, dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -67,16 +68,8 @@ class Parameters:
 
         Refused where even six leave a grid coarser than 2^-12.
         """
-        plans = [
-            cls(
-                max_clients=max_clients,
-                max_abs_value=max_abs_value,
-                weight_bits=bits,
-                precision=sys.float_info.max,
-                ring_degree=ring_degree,
-            )
-            for bits in _WEIGHT_BITS_FOR_EXACT
-        ]
+        wished = partial(cls, max_clients=max_clients, max_abs_value=max_abs_value, ring_degree=ring_degree)
+        plans = [wished(weight_bits=bits, precision=sys.float_info.max) for bits in _WEIGHT_BITS_FOR_EXACT]
         plan = next((plan for plan in plans if plan.finest_grid_bits >= _WANTED_GRID_BITS), plans[-1])
         if plan.finest_grid_bits < _COARSEST_GRID_BITS:
             raise _too_coarse(plan)
@@ -173,17 +166,10 @@ class Parameters:
     @classmethod
     def from_bytes(cls, data: bytes) -> "Parameters":
         try:
-            clients, bound, bits, precision, degree, grid = _FIELDS.unpack(data)
+            values = _FIELDS.unpack(data)
         except struct.error:
             raise ParametersRejected(f"Expected {_FIELDS.size} bytes of parameters, got {len(data)}.") from None
-        return cls(
-            max_clients=clients,
-            max_abs_value=bound,
-            weight_bits=bits,
-            precision=precision,
-            ring_degree=degree,
-            grid_bits=grid,
-        )
+        return cls(**dict(zip(cls.__slots__, values, strict=True)))
 
 
 PARAMETERS_BYTES: Final = _FIELDS.size

@@ -99,17 +99,9 @@ def fetch(name: Annotated[str, typer.Argument(help="A registered name; see `secu
 
 
 def _entry(spec: "DatasetSpec", data_dir: Path | None) -> dict[str, Any]:
-    return {
-        "name": spec.name,
-        "task": spec.task,
-        "classes": spec.classes,
-        "rows": spec.rows,
-        "here": _where(spec, data_dir),
-        "licence": spec.licence,
-        "source": spec.source,
-        "preparation": spec.preparation,
-        "options": dict(spec.options),
-    }
+    said = ("name", "task", "classes", "rows", "licence", "source", "preparation")
+    here = {"here": _where(spec, data_dir), "options": dict(spec.options)}
+    return {key: getattr(spec, key) for key in said} | here
 
 
 def _where(spec: "DatasetSpec", data_dir: Path | None) -> str:

@@ -111,7 +111,7 @@ class BatchedTrainer:
                 total = self.gradient(stack, batch, part)
                 stepper.narrow(slice(0, now)).step_(stack, total, lr)
         if apart:
-            torch._foreach_copy_(views, weights)
+            torch._foreach_copy_(views, weights)  # as in descent.py
 
 
 @dataclass(frozen=True, slots=True)

@@ -162,7 +162,7 @@ def test_shares_on_a_disk_open_with_nothing_that_is_on_one(world: World) -> None
     deployed.run()
     terms, tried = deployed.terms.joint(), 0
     for sender in deployed.file.sites:
-        upload = deployed.agents[sender]._files.upload()
+        upload = deployed.agents[sender]._files.upload()  # as a thief of the disk reads it
         for share in upload.shares:
             context = share_context(terms.about(0), sender, share.member)
             for thief in deployed.identities.values():
