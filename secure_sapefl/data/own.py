@@ -63,7 +63,8 @@ def own_table(source: Path | Columns, reading: Reading) -> Table:
     chosen = checked_options(name, OPTIONS, reading.options)
     if isinstance(source, Path) and source.is_dir():
         require_fixed(name, reading.preparation)
-        return own_folder(source, reading.schema, Roles(label=reading.label or LABEL, site=reading.group))
+        roles = Roles(label=reading.label or LABEL, site=reading.group)
+        return own_folder(source, reading.schema, roles, private=reading.private)
     if isinstance(source, Path) and source.suffix == ".npz" and reading.schema is None:
         if reading.label is not None or reading.group is not None:
             raise BadInput(f"{name}: --label and --group name columns; an .npz has arrays `y` and `group`.")

@@ -5,7 +5,7 @@ Which columns hold the class, the site and the person says the schema, or the co
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
@@ -15,6 +15,8 @@ from secure_sapefl.data.folders.pictures import SUFFIXES, Bytes, Size, read_pict
 from secure_sapefl.data.prepare import pixels
 from secure_sapefl.data.table import Table
 from secure_sapefl.data.tables.columns import Columns, is_missing
+from secure_sapefl.data.tables.examined import Examined
+from secure_sapefl.data.tables.findings import picture_findings
 from secure_sapefl.data.tables.propose import classes_of
 from secure_sapefl.data.tables.readers import EXCEL, PARQUET, TEXT, read_columns
 from secure_sapefl.data.tables.schema import ImageSchema, load_schema
@@ -65,14 +67,29 @@ def proposed(folder: Path, columns: Columns, roles: Roles) -> ImageSchema:
     )
 
 
-def own_folder(folder: Path, path: Path | None, roles: Roles) -> Table:
-    """By the schema in ``path``, or else by one proposed from the folder."""
-    if path is None:
-        return folder_table(folder, proposed(folder, label_table(folder), roles))
-    schema = load_schema(path)
+def own_folder(folder: Path, path: Path | None, roles: Roles, *, private: bool) -> Table:
+    """By the schema in ``path``, or else by one proposed from the folder; with what is wrong with it."""
+    schema = proposed(folder, label_table(folder), roles) if path is None else load_schema(path)
     if not isinstance(schema, ImageSchema):
         raise BadInput(f"{path} describes a table, and {folder.name} is a folder of images.")
-    return folder_table(folder, schema)
+    table = folder_table(folder, schema)
+    return table if private else replace(table, findings=picture_findings(_examined(table, Roles.of(schema))))
+
+
+def _examined(table: Table, roles: Roles) -> Examined:
+    which: dict[bytes, int] = {}
+    codes = [which.setdefault(image.tobytes(), len(which)) for image in table.X]
+    return Examined(
+        X=np.array(codes, np.float64)[:, None],
+        names=(FILE,),
+        levels=((),),
+        y=table.y,
+        classes=table.class_names,
+        label=roles.label,
+        group=table.group,
+        group_names=table.group_names,
+        site=roles.site or "site",
+    )
 
 
 def folder_table(folder: Path, schema: ImageSchema) -> Table:

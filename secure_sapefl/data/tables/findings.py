@@ -34,6 +34,11 @@ def findings(*tables: Examined) -> tuple[Finding, ...]:
     return tuple(dict.fromkeys(found))
 
 
+def picture_findings(table: Examined) -> tuple[Finding, ...]:
+    """Of images, whose one column says which are equal."""
+    return tuple(finding for look in (_spellings, _duplicates, _sites) for finding in look(table))
+
+
 def require_accepted(found: Sequence[Finding], accepted: str) -> None:
     """Stop at dangerous findings that nobody has waved through; ``accepted`` lists names, parted by commas."""
     listed = f",{_tight(accepted)},"

@@ -7,7 +7,15 @@ import numpy as np
 import pytest
 
 from secure_sapefl import Config, simulate
-from secure_sapefl.data.folders.labelled import Roles, folder_table, label_table, new_pictures, problems, proposed
+from secure_sapefl.data.folders.labelled import (
+    Roles,
+    folder_table,
+    label_table,
+    new_pictures,
+    own_folder,
+    problems,
+    proposed,
+)
 from secure_sapefl.data.tables.schema import schema_text
 from secure_sapefl.errors import BadInput
 
@@ -66,3 +74,19 @@ def test_new_images_need_no_labels_and_a_bad_one_is_one_bad_one(folder: Folder, 
     (tmp_path / "empty").mkdir()
     with pytest.raises(BadInput, match="no image"):
         new_pictures(tmp_path / "empty", schema)
+
+
+def test_the_same_image_at_two_sites_is_found(folder: Folder) -> None:
+    made = folder()
+    found = own_folder(made, None, ROLES, private=False).findings
+    assert [one.name for one in found] == ["few:clinic", "few:clinic"]
+    columns = label_table(made)
+    files, clinics = columns.cells["file"], columns.cells["clinic"]
+    pairs = list(zip(*([f for f, c in zip(files, clinics, strict=True) if c == site] for site in "ab"), strict=True))
+    text = (made / "labels.csv").read_text()
+    for first, second in pairs[:3]:
+        text = text.replace(f"\n{second},", f"\n{first},")
+    (made / "labels.csv").write_text(text)
+    shared = next(one for one in own_folder(made, None, ROLES, private=False).findings if one.kind == "shared")
+    assert (shared.name, shared.dangerous) == ("shared:clinic", True)
+    assert own_folder(made, None, ROLES, private=True).findings == ()
