@@ -73,7 +73,7 @@ def own_folder(folder: Path, path: Path | None, roles: Roles, *, private: bool) 
     if not isinstance(schema, ImageSchema):
         raise BadInput(f"{path} describes a table, and {folder.name} is a folder of images.")
     table = folder_table(folder, schema)
-    return table if private else replace(table, findings=picture_findings(_examined(table, Roles.of(schema))))
+    return table if private else replace(table, findings=picture_findings(_examined(table, Roles.from_schema(schema))))
 
 
 def _examined(table: Table, roles: Roles) -> Examined:
