@@ -15,7 +15,8 @@ from secure_sapefl.coordinator.coordinator import Coordinator
 from secure_sapefl.coordinator.state import ServerState
 from secure_sapefl.data import ClientData, Federation
 from secure_sapefl.data.federation import Rows
-from secure_sapefl.data.tables.schema import Numeric, TableSchema
+from secure_sapefl.data.tables.features import Numeric
+from secure_sapefl.data.tables.schema import TableSchema
 from secure_sapefl.privacy.events import Budget
 from secure_sapefl.privacy.ledger_file import FileStore
 from secure_sapefl.privacy.study import StudyPrivacy

@@ -30,10 +30,11 @@ from secure_sapefl.data.tables.array_labels import codes, labels_of
 from secure_sapefl.data.tables.choice import OPTIONS, Wish, prepared, require_fixed
 from secure_sapefl.data.tables.columns import Columns, is_missing
 from secure_sapefl.data.tables.examined import Examined, Finding
+from secure_sapefl.data.tables.features import Numeric
 from secure_sapefl.data.tables.findings import findings
 from secure_sapefl.data.tables.propose import guessed_site, label_columns, label_settings, propose
 from secure_sapefl.data.tables.readers import read_columns
-from secure_sapefl.data.tables.schema import Numeric, TableSchema, load_table_schema
+from secure_sapefl.data.tables.schema import TableSchema, load_table_schema
 from secure_sapefl.data.tables.unread import unread
 from secure_sapefl.data.tables.values import by_label, examined, table_of
 from secure_sapefl.errors import BadInput

@@ -22,7 +22,8 @@ from sapefl_crypto.keys.identity import SiteIdentity, SitePublicKeys
 from sapefl_crypto.keys.signing import sign_document, verify_document
 from secure_sapefl import __version__
 from secure_sapefl.config import Config, Plan, PreparationName, PublicFacts, read_toml
-from secure_sapefl.data.tables.schema import Measured, Schema, TableSchema, read_schema
+from secure_sapefl.data.tables.features import Measured
+from secure_sapefl.data.tables.schema import Schema, TableSchema, read_schema
 from secure_sapefl.errors import BadInput, StudyRejected
 from secure_sapefl.labels import LabelKind
 from secure_sapefl.protocol.messages import SiteId

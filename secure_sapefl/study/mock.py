@@ -14,17 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from secure_sapefl.data.prepare import Range
+from secure_sapefl.data.tables.features import Boolean, Categorical, Date, Feature, Numeric
 from secure_sapefl.data.tables.preparation import preparation
-from secure_sapefl.data.tables.schema import (
-    Boolean,
-    Categorical,
-    Date,
-    Feature,
-    ImageSchema,
-    Numeric,
-    Schema,
-    TableSchema,
-)
+from secure_sapefl.data.tables.schema import ImageSchema, Schema, TableSchema
 from secure_sapefl.errors import OutputFailed
 from secure_sapefl.labels import Scale
 from secure_sapefl.protocol.messages import SiteId

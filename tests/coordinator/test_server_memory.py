@@ -9,7 +9,8 @@ import pytest
 from sapefl_crypto import CohortKey, SiteIdentity
 from secure_sapefl.coordinator.coordinator import Coordinator
 from secure_sapefl.coordinator.state import ServerState
-from secure_sapefl.data.tables.schema import Numeric, TableSchema
+from secure_sapefl.data.tables.features import Numeric
+from secure_sapefl.data.tables.schema import TableSchema
 from secure_sapefl.protocol.messages import RoundUpload, SealedModel
 from secure_sapefl.storage.parts import Parts
 from secure_sapefl.study.file import StudyFile

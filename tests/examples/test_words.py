@@ -9,7 +9,8 @@ import pytest
 
 from secure_sapefl.config import Config, read_toml
 from secure_sapefl.data.datasets.heart import PUBLIC
-from secure_sapefl.data.tables.schema import Numeric, read_schema
+from secure_sapefl.data.tables.features import Numeric
+from secure_sapefl.data.tables.schema import read_schema
 from secure_sapefl.intervals import Interval
 
 HEART = Path(__file__).parents[2] / "examples" / "heart_hospitals"

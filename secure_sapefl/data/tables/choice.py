@@ -20,9 +20,9 @@ from secure_sapefl.data.prepare import Prepare, PublicScale, as_given, standardi
 from secure_sapefl.data.ranges import public_scale
 from secure_sapefl.data.spec import Option, one_of
 from secure_sapefl.data.table import Table
+from secure_sapefl.data.tables.features import Date, Feature, Measured
 from secure_sapefl.data.tables.preparation import mixed
 from secure_sapefl.data.tables.propose import outwards
-from secure_sapefl.data.tables.schema import Date, Feature, Measured
 from secure_sapefl.data.tables.tally import CountPlan
 from secure_sapefl.errors import BadInput
 

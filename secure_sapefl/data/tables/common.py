@@ -13,8 +13,8 @@ import numpy as np
 
 from secure_sapefl.config import Agreed
 from secure_sapefl.data.prepare import AgreedScale, MixedColumns, Range
+from secure_sapefl.data.tables.features import Feature, Measured
 from secure_sapefl.data.tables.preparation import mixed
-from secure_sapefl.data.tables.schema import Feature, Measured
 from secure_sapefl.data.tables.tally import CountPlan, Counts, Tally, range_of
 from secure_sapefl.errors import BadInput
 

@@ -14,7 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from secure_sapefl.data.tables.columns import Columns, is_missing
-from secure_sapefl.data.tables.schema import Categorical, Feature, Numeric, TableSchema
+from secure_sapefl.data.tables.features import Categorical, Feature, Numeric
+from secure_sapefl.data.tables.schema import TableSchema
 from secure_sapefl.data.tables.values import value_of
 
 Floats = NDArray[np.float64]

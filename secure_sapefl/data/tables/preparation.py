@@ -3,7 +3,8 @@
 from collections.abc import Mapping, Sequence
 
 from secure_sapefl.data.prepare import MixedColumns, Prepare, PublicScale, pixels, standardise
-from secure_sapefl.data.tables.schema import Feature, ImageSchema, Measured, Schema, TableSchema
+from secure_sapefl.data.tables.features import Feature, Measured
+from secure_sapefl.data.tables.schema import ImageSchema, Schema, TableSchema
 
 
 def preparation(schema: Schema) -> Prepare:

@@ -10,7 +10,8 @@ from datetime import date, datetime
 from typing import Any, Final
 
 from secure_sapefl.data.tables.columns import Columns, is_missing
-from secure_sapefl.data.tables.schema import Boolean, Categorical, Date, Feature, Numeric, TableSchema, Target, is_name
+from secure_sapefl.data.tables.features import Boolean, Categorical, Date, Feature, Numeric, is_name
+from secure_sapefl.data.tables.schema import TableSchema, Target
 from secure_sapefl.data.tables.values import SPELLINGS
 from secure_sapefl.errors import BadInput
 from secure_sapefl.labels import LabelKind

@@ -15,7 +15,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from secure_sapefl.data.tables.schema import Date, Measured, TableSchema
+from secure_sapefl.data.tables.features import Date, Measured
+from secure_sapefl.data.tables.schema import TableSchema
 from secure_sapefl.data.tables.small_cells import hidden_cells
 from secure_sapefl.data.tables.tally import BINS, Counts, Tally, by_class, range_of, together
 from secure_sapefl.plain_text import printable

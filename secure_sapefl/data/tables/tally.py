@@ -13,7 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from secure_sapefl.data.prepare import Range
-from secure_sapefl.data.tables.schema import Feature, Measured, TableSchema
+from secure_sapefl.data.tables.features import Feature, Measured
+from secure_sapefl.data.tables.schema import TableSchema
 from secure_sapefl.errors import BadInput
 
 Counts = NDArray[np.int64]

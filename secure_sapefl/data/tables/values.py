@@ -12,16 +12,9 @@ from numpy.typing import NDArray
 from secure_sapefl.data.table import Table
 from secure_sapefl.data.tables.columns import Columns, is_missing
 from secure_sapefl.data.tables.examined import Examined
+from secure_sapefl.data.tables.features import Boolean, Categorical, Date, Feature, Measured, Numeric
 from secure_sapefl.data.tables.preparation import preparation
-from secure_sapefl.data.tables.schema import (
-    Boolean,
-    Categorical,
-    Date,
-    Feature,
-    Measured,
-    Numeric,
-    TableSchema,
-)
+from secure_sapefl.data.tables.schema import TableSchema
 from secure_sapefl.labels import BINS
 
 Floats = NDArray[np.float64]

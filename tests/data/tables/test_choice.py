@@ -6,7 +6,7 @@ import pytest
 
 from secure_sapefl.data.prepare import PublicScale, standardise
 from secure_sapefl.data.tables.choice import OPTIONS, Wish, prepared
-from secure_sapefl.data.tables.schema import Date, Feature, Numeric
+from secure_sapefl.data.tables.features import Date, Feature, Numeric
 from secure_sapefl.errors import BadInput, UnknownName
 from tests.data.tables.test_tally import MADE
 

@@ -6,7 +6,7 @@ import pytest
 from secure_sapefl.config import Agreed
 from secure_sapefl.data.prepare import LearnedScale, described, learns_from_rows, recipe_of
 from secure_sapefl.data.tables.common import agreed, common_preparation
-from secure_sapefl.data.tables.schema import Categorical, Feature, Numeric
+from secure_sapefl.data.tables.features import Categorical, Feature, Numeric
 from secure_sapefl.data.tables.tally import CountPlan
 from secure_sapefl.errors import BadInput
 

@@ -5,8 +5,8 @@ from datetime import date
 import pytest
 
 from secure_sapefl.data.tables.columns import Columns
+from secure_sapefl.data.tables.features import Boolean, Categorical, Date, Numeric
 from secure_sapefl.data.tables.propose import guessed_person, guessed_site, outwards, propose, with_ranges
-from secure_sapefl.data.tables.schema import Boolean, Categorical, Date, Numeric
 from secure_sapefl.data.tables.values import value_of
 from secure_sapefl.errors import BadInput
 from secure_sapefl.labels import LabelKind

@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from secure_sapefl.data.tables.schema import Categorical, ImageSchema, Numeric, TableSchema, read_schema, schema_text
+from secure_sapefl.data.tables.features import Categorical, Numeric
+from secure_sapefl.data.tables.schema import ImageSchema, TableSchema, read_schema, schema_text
 from secure_sapefl.errors import BadInput
 
 AGE = {"name": "age", "low": 0, "high": 120}

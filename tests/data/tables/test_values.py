@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 from secure_sapefl.data.tables.columns import Columns
+from secure_sapefl.data.tables.features import Boolean, Date
 from secure_sapefl.data.tables.propose import propose
-from secure_sapefl.data.tables.schema import Boolean, Date, read_schema
+from secure_sapefl.data.tables.schema import read_schema
 from secure_sapefl.data.tables.values import persons_of, table_of, value_of
 from secure_sapefl.errors import BadInput
 

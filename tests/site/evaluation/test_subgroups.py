@@ -5,7 +5,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from secure_sapefl.data.tables.schema import ImageSchema, Numeric, TableSchema
+from secure_sapefl.data.tables.features import Numeric
+from secure_sapefl.data.tables.schema import ImageSchema, TableSchema
 from secure_sapefl.errors import BadInput
 from secure_sapefl.site.evaluation.subgroups import subgroups
 

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from secure_sapefl.data.tables.schema import Numeric, TableSchema
+from secure_sapefl.data.tables.features import Numeric
+from secure_sapefl.data.tables.schema import TableSchema
 from secure_sapefl.site.trainer.carried import CarriedTraining
 from secure_sapefl.site.trainer.process import TrainerProcess
 from secure_sapefl.transport.users import OtherUser
