@@ -24,8 +24,10 @@ class Scale:
     public: bool = False  # known before a record is seen
 
     @classmethod
-    def from_range(cls, low: float, high: float) -> "Scale":
-        return cls(((low + high) / 2,), ((high - low) / (2 * _REACH),), public=True)
+    def from_ranges(cls, *ranges: tuple[float, float]) -> "Scale":
+        """Of every column, low and high."""
+        centre = tuple((low + high) / 2 for low, high in ranges)
+        return cls(centre, tuple((high - low) / (2 * _REACH) for low, high in ranges), public=True)
 
     @classmethod
     def from_rows(cls, y: Values) -> "Scale":

@@ -16,7 +16,7 @@ def test_numbers_go_to_a_models_scale_and_back() -> None:
 
 
 def test_a_public_range_is_a_width_of_even_values_and_learns_nothing() -> None:
-    scale = Scale.from_range(0, 12)
+    scale = Scale.from_ranges((0, 12))
     assert (scale.centre, scale.public) == ((6.0,), True)
     assert scale.width[0] == pytest.approx(12 / np.sqrt(12))
 
@@ -42,6 +42,6 @@ def test_tenths_of_the_records_or_of_a_public_range_stand_for_the_class_of_a_num
     y = np.arange(100.0)[:, None]
     assert np.bincount(Labels("number").strata(y)).tolist() == [10] * BINS
     skewed = np.array([[0.0], [1.0], [99.0]])
-    public = Labels("number", Scale.from_range(0, 100))
+    public = Labels("number", Scale.from_ranges((0, 100)))
     assert public.strata(skewed).tolist() == [0, 0, 9]
     assert public.strata(skewed[:1]).tolist() == [0], "no other record decides about a record's"

@@ -152,19 +152,25 @@ def _require_labels(reading: Reading, schema: TableSchema) -> None:
 
 
 def _ranged(table: Table, chosen: Mapping[str, Any]) -> Table:
-    """With the range of a label that is a number, where the options say one."""
+    """With the range of each label column that is a number, where the options say one."""
     if not chosen["target"]:
         return table
-    low, comma, high = str(chosen["target"]).partition(",")
-    if not (comma and _is_plain_number(low) and _is_plain_number(high) and float(low) < float(high)):
-        raise BadInput(f"Option target is {chosen['target']!r}, expected LOW,HIGH: what the label may be, e.g. 0,100.")
-    if table.labels.kind != "number" or len(table.class_names) > 1:
-        raise BadInput(f"{table.source}: option target is the range of one label that is a number (--task regression).")
-    if ((table.y < float(low)) | (table.y > float(high))).any():
+    if table.labels.kind != "number":
+        raise BadInput(f"{table.source}: option target is the range of a label that is a number (--task regression).")
+    said = str(chosen["target"]).split(",")
+    numbers = [float(one) for one in said if _is_plain_number(one)]
+    ranges = list(zip(numbers[::2], numbers[1::2], strict=False))
+    wanted = len(table.class_names)
+    if len(said) != 2 * wanted or len(ranges) != wanted or not all(low < high for low, high in ranges):
+        of_all = "" if wanted == 1 else f", for each of {', '.join(table.class_names)}: LOW,HIGH,LOW,HIGH"
+        raise BadInput(
+            f"Option target is {chosen['target']!r}, expected LOW,HIGH: what the label may be, e.g. 0,100{of_all}."
+        )
+    if ((table.y < np.array(ranges)[:, 0]) | (table.y > np.array(ranges)[:, 1])).any():
         raise BadInput(
             f"{table.source}: a label lies outside of target={chosen['target']}. Correct the row or the range."
         )
-    return replace(table, labels=Labels("number", Scale.from_range(float(low), float(high))))
+    return replace(table, labels=Labels("number", Scale.from_ranges(*ranges)))
 
 
 def _table(arrays: Arrays, wish: Wish, reading: Reading) -> Table:

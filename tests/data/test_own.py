@@ -186,6 +186,21 @@ def test_a_number_has_a_range_or_a_learned_scale(tmp_path):
         build_federation(str(path), **how, private=PublicFacts())
 
 
+def test_every_column_of_numbers_has_its_range_so_that_a_private_study_may_have_several(tmp_path):
+    y = np.column_stack([np.linspace(0.0, 20.0, N), np.arange(N) % 2])
+    path = save(tmp_path / "mine.npz", X=GOOD["X"] % 7, y=y)
+    how = {"clients": 4, "partition": None, "kappa": 1.0, "seed": 0, "labels": "number", "private": PublicFacts()}
+    federation = build_federation(str(path), **how, options={"target": "0,40,0,1"})
+    assert federation.labels.scale.centre == (20.0, 0.5)
+    as_they_are = build_federation(str(path), **how, options={"target": "0,40,0,1"}, scaled=False)
+    assert max(client.train.y[:, 0].max() for client in as_they_are.clients) > 10
+    for wrong in ("0,40", "0,40,0", "0,40,1,0", "0,40,0,one"):
+        with pytest.raises(BadInput, match="LOW,HIGH,LOW,HIGH"):
+            build_federation(str(path), **how, options={"target": wrong})
+    with pytest.raises(BadInput, match="lies outside"):
+        build_federation(str(path), **how, options={"target": "0,40,0,0.5"})
+
+
 def test_several_columns_of_y_are_several_labels_and_cannot_be_renamed_by_clusters(tmp_path):
     y = np.stack([np.arange(N) % 2, np.arange(N) % 3 == 0], axis=1).astype(int)
     path = save(tmp_path / "mine.npz", X=GOOD["X"] % 7, y=y)

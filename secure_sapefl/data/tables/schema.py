@@ -42,7 +42,7 @@ class Target(Settings):
 
     @property
     def scale(self) -> Scale | None:
-        return None if self.low is None or self.high is None else Scale.from_range(self.low, self.high)
+        return None if self.low is None or self.high is None else Scale.from_ranges((self.low, self.high))
 
 
 class TableSchema(Settings):
