@@ -24,7 +24,7 @@ from secure_sapefl.data.fetch import no_progress
 from secure_sapefl.data.load import load_table
 from secure_sapefl.data.own import Reading
 from secure_sapefl.errors import BadInput, SapeflError
-from secure_sapefl.report.auc_interval import Judged, auc_interval
+from secure_sapefl.report.auc_interval import Ranked, auc_interval
 from secure_sapefl.site.data import load_rows
 from secure_sapefl.study.file import read_study
 from secure_sapefl.transport.flower import free_port
@@ -116,9 +116,9 @@ def site(folder: Path, hospital: str, *command: str) -> Any:
     return json.loads(done.stdout)
 
 
-def ask(folder: Path, records: Path, hospital: str) -> Judged:
+def ask(folder: Path, records: Path, hospital: str) -> Ranked:
     """The hospital's own model about the patients it kept from training."""
     file, study = records / f"{hospital}.csv", read_study(folder / "study.toml")
     rows, answers = load_rows(file, study, hospital), site(folder, hospital, "predict", str(file))
     score = np.array([record["probabilities"][study.data.classes[SICK]] for record in answers["records"]])
-    return Judged(patient=rows.test, positive=rows.table.y[rows.test] == SICK, score=score[rows.test])
+    return Ranked(patient=rows.test, positive=rows.table.y[rows.test] == SICK, score=score[rows.test])

@@ -15,7 +15,7 @@ from heart_hospitals.predictions import SitePredictions, predictions_of
 from numpy.typing import NDArray
 
 from secure_sapefl.intervals import Interval
-from secure_sapefl.report.auc_interval import Judged, auc_gain, auc_interval, same_rows
+from secure_sapefl.report.auc_interval import Ranked, auc_gain, auc_interval, same_rows
 from secure_sapefl.report.charts.reliability import Reliability, reliability
 
 SIMULATION = Path(__file__).with_name("simulation.toml")
@@ -56,7 +56,7 @@ class Study:
 
     hospitals: tuple[str, ...]
     epsilons: tuple[float, ...]
-    judged: Mapping[tuple[Contender, str], Sequence[Judged]]
+    judged: Mapping[tuple[Contender, str], Sequence[Ranked]]
 
     @property
     def together(self) -> tuple[Contender, ...]:
@@ -112,7 +112,7 @@ def _identity(answers: SitePredictions) -> NDArray[np.float32]:
     return np.column_stack((answers.rows.X, answers.rows.y.astype(np.float32)))
 
 
-def judged(answers: SitePredictions, patient: NDArray[np.int64] | None = None) -> Judged:
+def judged(answers: SitePredictions, patient: NDArray[np.int64] | None = None) -> Ranked:
     """``patient`` says who is who where there are several sets."""
     numbers = np.arange(len(answers.rows)) if patient is None else patient
-    return Judged(patient=numbers, positive=answers.rows.y == SICK, score=answers.probabilities[:, SICK])
+    return Ranked(patient=numbers, positive=answers.rows.y == SICK, score=answers.probabilities[:, SICK])

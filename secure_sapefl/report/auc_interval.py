@@ -23,7 +23,7 @@ _SEED: Final = 20_260_102
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Judged:
+class Ranked:
     """One model on one set of test rows. Equal numbers in ``patient`` are the same patient, in other sets too."""
 
     patient: NDArray[np.int64]
@@ -31,13 +31,13 @@ class Judged:
     score: Floats
 
 
-def auc_interval(tests: Sequence[Judged]) -> Interval:
+def auc_interval(tests: Sequence[Ranked]) -> Interval:
     """Of the mean over sets."""
     draws = _draws(tests)
     return Interval.from_resamples(draws[0], draws[1:])
 
 
-def auc_gain(tests: Sequence[Judged], others: Sequence[Judged]) -> Interval:
+def auc_gain(tests: Sequence[Ranked], others: Sequence[Ranked]) -> Interval:
     """Of ``tests`` minus ``others``: two models on the same rows."""
     draws = _draws(tests) - _draws(others)
     return Interval.from_resamples(draws[0], draws[1:])
@@ -50,7 +50,7 @@ def same_rows(sets: Sequence[NDArray[np.float32]]) -> list[NDArray[np.int64]]:
     return np.split(numbers, np.cumsum([len(rows) for rows in sets])[:-1])
 
 
-def _draws(tests: Sequence[Judged]) -> Floats:
+def _draws(tests: Sequence[Ranked]) -> Floats:
     """The mean AUC with every patient counted once, then as often as each resample draws them."""
     patients, first = np.unique(np.concatenate([test.patient for test in tests]), return_index=True)
     outcome = np.concatenate([test.positive for test in tests])[first]
@@ -62,7 +62,7 @@ def _draws(tests: Sequence[Judged]) -> Floats:
         return np.asarray(np.nanmean(aucs, axis=0))
 
 
-def _weighted_auc(test: Judged, weights: Floats) -> Floats:
+def _weighted_auc(test: Ranked, weights: Floats) -> Floats:
     """sum_ij w_i w_j [s_i > s_j] / sum_ij w_i w_j over positives i and negatives j; a tie counts half."""
     above = np.sign(test.score[test.positive][:, None] - test.score[~test.positive]) / 2 + 0.5
     positive, negative = weights[:, test.positive], weights[:, ~test.positive]

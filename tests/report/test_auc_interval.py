@@ -8,18 +8,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from secure_sapefl.metrics import macro_auc
-from secure_sapefl.report.auc_interval import Judged, auc_gain, auc_interval, same_rows
+from secure_sapefl.report.auc_interval import Ranked, auc_gain, auc_interval, same_rows
 
 
-def judged(score: list[float], positive: list[int], patient: list[int] | None = None) -> Judged:
+def judged(score: list[float], positive: list[int], patient: list[int] | None = None) -> Ranked:
     numbers = list(range(len(score))) if patient is None else patient
-    return Judged(patient=np.array(numbers), positive=np.array(positive, dtype=bool), score=np.array(score))
+    return Ranked(patient=np.array(numbers), positive=np.array(positive, dtype=bool), score=np.array(score))
 
 
-def noisy(rows: int, seed: int) -> Judged:
+def noisy(rows: int, seed: int) -> Ranked:
     rng = np.random.default_rng(seed)
     positive = np.arange(rows) % 2 == 0
-    return Judged(patient=np.arange(rows), positive=positive, score=rng.normal(size=rows) + positive)
+    return Ranked(patient=np.arange(rows), positive=positive, score=rng.normal(size=rows) + positive)
 
 
 def test_by_hand() -> None:
@@ -49,7 +49,7 @@ def test_a_set_without_both_outcomes_is_left_out_of_the_mean() -> None:
 @given(st.lists(st.tuples(st.sampled_from([0.1, 0.3, 0.5, 0.9]), st.booleans()), min_size=2, max_size=12))
 def test_the_value_is_the_metric(rows: list[tuple[float, bool]]) -> None:
     score, positive = np.array([s for s, _ in rows]), np.array([p for _, p in rows])
-    mine = auc_interval([Judged(patient=np.arange(len(rows)), positive=positive, score=score)]).value
+    mine = auc_interval([Ranked(patient=np.arange(len(rows)), positive=positive, score=score)]).value
     theirs = macro_auc(np.stack([1 - score, score], axis=1), positive.astype(np.int64))
     assert mine == pytest.approx(theirs, nan_ok=True)
 
@@ -59,7 +59,7 @@ def test_a_patient_tested_twice_is_one_patient() -> None:
     once = noisy(30, seed=1)
     again = [once] * 5
     assert astuple(auc_interval(again)) == pytest.approx(astuple(auc_interval([once])))
-    apart = [Judged(patient=once.patient + 100 * i, positive=once.positive, score=once.score) for i in range(5)]
+    apart = [Ranked(patient=once.patient + 100 * i, positive=once.positive, score=once.score) for i in range(5)]
     width = auc_interval(again).high - auc_interval(again).low
     assert auc_interval(apart).high - auc_interval(apart).low < 0.7 * width
 
@@ -78,7 +78,7 @@ def test_a_model_gains_nothing_over_itself() -> None:
 
 def test_a_clear_gain_and_its_reverse() -> None:
     good = noisy(60, seed=4)
-    better = Judged(patient=good.patient, positive=good.positive, score=good.score + 2 * good.positive)
+    better = Ranked(patient=good.patient, positive=good.positive, score=good.score + 2 * good.positive)
     assert auc_gain([better], [good]).low > 0
     assert auc_gain([good], [better]).high < 0
 

@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 
 from secure_sapefl.intervals import Interval, bootstrap_rows
 from secure_sapefl.metrics import Array, Floats, Metric, softmax
-from secure_sapefl.report.auc_interval import Judged as Ranked
-from secure_sapefl.report.auc_interval import auc_interval
+from secure_sapefl.report.auc_interval import Ranked, auc_interval
 from secure_sapefl.site.evaluation.judged import Measures, measures
 from secure_sapefl.tasks.base import Task
 from secure_sapefl.worth import judged as share
