@@ -23,7 +23,7 @@ class JointSites:
     """They are made anew for every run and every resume; nothing of them is ever written down."""
 
     def __init__(self, study: Study, plan: JointPlan) -> None:
-        identities = [SiteIdentity.generate(name) for name in (*study.sites, *study.late)]
+        identities = [SiteIdentity.simulated(name) for name in (*study.sites, *study.late)]
         root = TagRoot.generate()
         self.terms = JointTerms(
             study=study,

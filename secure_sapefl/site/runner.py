@@ -140,12 +140,13 @@ def run_site(settings: SiteSettings, passphrase: Secret | None, stopped: Callabl
     certificate = CertificateWatch(settings.tls)
     no_core()
     identity = home.identity(passphrase)
+    serving = _serving(settings, file, near, certificate, stopped)
     if isinstance(terms, CountingTerms):
         count = partial(counts_of_all, home.data_path, terms)
-        Counter(terms, home, identity, passphrase, count).make_table(_serving(settings, file, near, stopped))
+        Counter(terms, home, identity, passphrase, count).make_table(serving)
         return
     device, counter = resolve_device(_device(settings, file)), _counter(file, home, identity, passphrase)
-    if counter is not None and not counter.agree(_serving(settings, file, near, stopped)):
+    if counter is not None and not counter.agree(serving):
         return
     loaded = load_rows(home.data_path, file, home.name, agreed_at(home, file))
     rows, groups = loaded.prepared(home.name), _subgroups(home, file, loaded.test)
@@ -182,14 +183,20 @@ def _counter(file: StudyFile, home: SiteHome, identity: SiteIdentity, passphrase
     return Counter(before, home, identity, passphrase, load_rows(home.data_path, file, home.name).counts)
 
 
-def _serving(settings: SiteSettings, file: StudyFile, near: RelayFolder, stopped: Callable[[], bool]) -> Serve:
+def _serving(
+    settings: SiteSettings,
+    file: StudyFile,
+    near: RelayFolder,
+    certificate: CertificateWatch,
+    stopped: Callable[[], bool],
+) -> Serve:
     """For an agent of a round of counts; `site status` finds it where it finds the study. Where training follows, it
     need not wait for the server to go: whatever is still asked of it is answered then, too."""
     trains = file.kind == "training"
 
     def serve(agent: Agent) -> None:
         path = SiteHome(settings.home).study_folder(file.digest) / "status.json"
-        relay, certificate = near.relay(settings.server, settings.tls), CertificateWatch(settings.tls)
+        relay = near.relay(settings.server, settings.tls)
         running = RunningSite(file, agent, relay, path, "cpu", certificate, agreeing=trains)
         farewell = Farewell(lambda: False) if trains else _farewell(settings)
         _serve(running, AgentSocket(near.socket, near.user.gid), farewell, stopped)

@@ -7,12 +7,10 @@ from typing import Any
 
 import pytest
 
-from sapefl_crypto.errors import KeyRejected
 from secure_sapefl.algorithms.registry import ALGORITHMS
 from secure_sapefl.config import Config
 from secure_sapefl.engine.assembly import assemble, federation_of
 from secure_sapefl.engine.events import MessageSent, RunEvent
-from secure_sapefl.engine.joint_sites import JointSites
 from secure_sapefl.engine.simulator import Simulation, resume, simulate
 from secure_sapefl.errors import BadInput
 from secure_sapefl.protocol.joint.messages import Certified, Delivery, Endorsement, KeyWanted, Proposal, SealedAnswer
@@ -118,8 +116,13 @@ def test_a_spent_site_drops_out_and_the_others_go_on(tiny: Make) -> None:
     assert joint.summary()["refused"] == twin.summary()["refused"]
 
 
-def test_a_site_whose_name_no_key_can_bear_is_named(tiny: Make) -> None:
+def test_sites_may_be_called_as_hospitals_are(tiny: Make) -> None:
+    """Names that no key file could bear: nothing of a simulated site is ever written into one."""
     federation = federation_of(tiny())
-    study = assemble(tiny(**JOINT), federation).blueprint.study
-    with pytest.raises(KeyRejected, match="'north wing' is no site name"):
-        JointSites(replace(study, sites=("north wing", *study.sites[1:])), assemble(tiny(**JOINT)).protection().params)
+    called = zip(federation.clients, ("north wing", "Łódź", "../a"), strict=False)
+    others = federation.clients[3:]
+    renamed = replace(federation, clients=(*(replace(client, name=name) for client, name in called), *others))
+    settings = JOINT | {"method": "fedavg", "rounds": 1}
+    joint, twin = (simulate(tiny(**settings | {"protection": p}), federation=renamed) for p in PROTECTIONS)
+    assert joint.accuracy == twin.accuracy
+    assert joint.facts["client_names"][:2] == ["north wing", "Łódź"]

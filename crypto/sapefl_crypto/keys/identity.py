@@ -52,11 +52,6 @@ class SitePublicKeys:
     sealing: bytes
 
     def __post_init__(self) -> None:
-        if not re.fullmatch(_NAME, self.name):
-            raise KeyRejected(
-                f"{self.name!r} is no site name: use 1 to 64 letters, digits, '.', '_' or '-', beginning with a letter "
-                "or digit."
-            )
         if not len(self.signing) == len(self.sealing) == _KEY_BYTES:
             raise KeyRejected(f"Site {self.name!r}: public keys have {_KEY_BYTES} bytes each. {_ASK_AGAIN}")
         if not _can_sign(self.signing):
@@ -82,7 +77,7 @@ class SitePublicKeys:
                 raw = _decode(encoded)
             case _:
                 raise KeyRejected(f"This is not a site's public key, which begins with '{_TEXT}:'. {_ASK_AGAIN}")
-        keys = cls(name=name, signing=raw[:_KEY_BYTES], sealing=raw[_KEY_BYTES:])
+        keys = cls(name=_site_name(name), signing=raw[:_KEY_BYTES], sealing=raw[_KEY_BYTES:])
         if keys.to_text() != line:
             raise KeyRejected(f"Site {name!r}: the public key was mistyped or cut on its way. {_ASK_AGAIN}")
         return keys
@@ -116,6 +111,11 @@ class SiteIdentity(Guarded):
 
     @classmethod
     def generate(cls, name: str) -> "SiteIdentity":
+        return cls.simulated(_site_name(name))
+
+    @classmethod
+    def simulated(cls, name: str) -> "SiteIdentity":
+        """Under any name, because no file, roster or message from elsewhere will ever hold it."""
         return cls(name, Ed25519PrivateKey.generate(), X25519PrivateKey.generate())
 
     @classmethod
@@ -151,6 +151,15 @@ class SiteIdentity(Guarded):
                 f"Site {self.public.name!r} cannot open this sealed secret: it was damaged, or made for another site, "
                 f"study or purpose. Ask for a copy sealed for fingerprint {self.public.fingerprint}."
             ) from None
+
+
+def _site_name(name: str) -> str:
+    """What may be part of a path, a command and a ledger."""
+    if not re.fullmatch(_NAME, name):
+        raise KeyRejected(
+            f"{name!r} is no site name: use 1 to 64 letters, digits, '.', '_' or '-', beginning with a letter or digit."
+        )
+    return name
 
 
 def _can_sign(key: bytes) -> bool:
