@@ -16,6 +16,9 @@ An error says who, what was expected, and the next step; never key material, nev
 
 from collections.abc import Iterable
 from difflib import get_close_matches
+from typing import Final
+
+_MOST_NAMED: Final = 30
 
 
 class SapeflError(Exception):
@@ -32,8 +35,10 @@ class UnknownName(BadInput):
     def __init__(self, kind: str, name: str, known: Iterable[str], listing: str = "") -> None:
         names = sorted(known)
         near = get_close_matches(name, names, n=1, cutoff=0.5)
-        hint = f" Did you mean {near[0]!r}?" if near else f" Known: {', '.join(names)}."
+        hint = f" Did you mean {near[0]!r}?" if near else ""
         more = f" Run `{listing}` for all of them." if listing else ""
+        if not (near and listing):
+            hint += f" Known: {', '.join(names[:_MOST_NAMED])}{', …' if len(names) > _MOST_NAMED else ''}."
         super().__init__(f"Unknown {kind} {name!r}.{hint}{more}")
 
     def __reduce__(self) -> tuple[type[BadInput], tuple[str]]:

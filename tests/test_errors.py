@@ -33,6 +33,14 @@ def test_an_unknown_name_is_answered_with_the_nearest_or_with_all(name: str, sai
     assert str(UnknownName("method", name, ["fedavg", "ditto"], "methods")) == said
 
 
+def test_where_no_command_lists_the_names_the_error_does_up_to_a_number() -> None:
+    near = "Unknown column 'result'. Did you mean 'pressure'? Known: outcome, pressure."
+    assert str(UnknownName("column", "result", ["pressure", "outcome"])) == near
+    many = str(UnknownName("column", "x", [f"column-{number}" for number in range(1000)]))
+    assert many.endswith(", ….")
+    assert len(many) < 500
+
+
 def test_an_unknown_name_crosses_processes_as_its_sentence() -> None:
     error = UnknownName("model", "smal", ["small", "paper"])
     again = pickle.loads(pickle.dumps(error))  # noqa: S301 - what this test wrote itself
