@@ -16,6 +16,7 @@ from torch import Tensor
 from sapefl_crypto.errors import AggregateRejected, FrameRejected
 from secure_sapefl.algorithms.base import Algorithm, Contribution
 from secure_sapefl.algorithms.group import Peers, SiteGroup
+from secure_sapefl.errors import BadInput
 from secure_sapefl.protocol.answer import Answer
 from secure_sapefl.protocol.codec import SiteCodec, Vector
 from secure_sapefl.protocol.messages import Invitation, Refusal, RoundOutcome, SealedModel, SiteId
@@ -93,7 +94,24 @@ class GroupRound:
 
 def run_round(algorithm: Algorithm, options: Any, group: SiteGroup, names: Sequence[SiteId]) -> GroupRound:
     """The method's round for a group of sites."""
-    return concluded(algorithm.site_round(group, options), names, private=group.private is not None)
+    contribution = algorithm.site_round(group, options)
+    _require_form(contribution, algorithm, len(names))
+    return concluded(contribution, names, private=group.private is not None)
+
+
+def _require_form(contribution: object, algorithm: Algorithm, sites: int) -> None:
+    """A method may be anybody's file."""
+    more = "`secure-sapefl check-method FILE.py` says more."
+    if not isinstance(contribution, Contribution):
+        found = type(contribution).__name__
+        raise BadInput(f"A round of the method {algorithm.name!r} gave {found}, expected a Contribution. {more}")
+    leaving = zip(("update", "score", "shared"), _leaving(contribution), strict=True)
+    for what, tensor in (*leaving, *contribution.state.items()):
+        if tensor is not None and tensor.shape[:1] != (sites,):
+            raise BadInput(
+                f"A round of the method {algorithm.name!r} gave {what!r} of shape {tuple(tensor.shape)} for {sites} "
+                f"sites, expected a row for each. {more}"
+            )
 
 
 def concluded(contribution: Contribution, names: Sequence[SiteId], *, private: bool) -> GroupRound:

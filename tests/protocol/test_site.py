@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from secure_sapefl.algorithms.base import Contribution
+from secure_sapefl.errors import BadInput
 from secure_sapefl.protocol.messages import Invitation, SealedModel
 from secure_sapefl.protocol.site import open_peers, run_round
 
@@ -79,7 +80,7 @@ def test_a_bad_model_is_left_out_and_its_owner_named(bench: Bench, kind: str) ->
 
 def algorithm(**parts: Tensor) -> Any:
     state = parts.pop("state", torch.zeros(3, 2))
-    return SimpleNamespace(site_round=lambda group, options: Contribution(state={"x": state}, **parts))
+    return SimpleNamespace(name="mine", site_round=lambda group, options: Contribution(state={"x": state}, **parts))
 
 
 OPEN: Any = SimpleNamespace(private=None)
@@ -110,3 +111,22 @@ def test_a_method_that_sends_nothing_gives_no_answers() -> None:
     result = run_round(algorithm(), None, OPEN, ["a", "b", "c"])
     assert result.answers == ()
     assert result.healthy.all()
+
+
+@pytest.mark.parametrize(
+    ("parts", "sentence"),
+    [
+        ({"update": torch.ones(4)}, r"'mine' gave 'update' of shape \(4,\) for 3 sites.*check-method"),
+        ({"score": torch.ones(1)}, r"'score' of shape \(1,\)"),
+        ({"state": torch.ones(2, 3)}, r"'x' of shape \(2, 3\)"),
+    ],
+)
+def test_a_method_that_has_no_row_for_a_site_is_named(parts: dict[str, Tensor], sentence: str) -> None:
+    with pytest.raises(BadInput, match=sentence):
+        run_round(algorithm(**parts), None, OPEN, ["a", "b", "c"])
+
+
+def test_a_round_gives_a_contribution() -> None:
+    nothing: Any = SimpleNamespace(name="mine", site_round=lambda group, options: None)
+    with pytest.raises(BadInput, match="'mine' gave NoneType, expected a Contribution"):
+        run_round(nothing, None, OPEN, ["a", "b", "c"])
