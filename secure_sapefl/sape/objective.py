@@ -16,7 +16,8 @@ from torch import Tensor
 from torch.linalg import vecdot, vector_norm
 
 from secure_sapefl.sape.similarity import OutputForm, clipped, combined, output_similarity, vartheta
-from secure_sapefl.training.objective import Batch, Pull, TaskLoss, mean_loss, record_losses
+from secure_sapefl.tasks.base import as_answered
+from secure_sapefl.training.objective import Batch, Pull, TaskLoss, mean_loss, record_losses, task_slope
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,19 +136,23 @@ class JointAnchor:
         return Pull(share * alike / size / size, (-share / size).unsqueeze(1), (self.theta,))
 
 
-class _OutputPenalty(torch.autograd.Function):
-    """sum over anchors of strength * vartheta(outputs, anchor's outputs), [G], with its gradient in closed form: a
-    fraction of the small tensors that Eq. 7 would leave behind at every step. Outputs [G, D], anchors' [G, D, A]."""
+def _output_penalty(outputs: Tensor, answers: Tensor, strength: Tensor) -> tuple[Tensor, Tensor]:
+    """sum over anchors of strength * -cos(outputs, anchor's outputs), [G], and its gradient in closed form: a fraction
+    of the small tensors that Eq. 7 would leave behind at every step. Outputs [G, D], anchors' [G, D, A]."""
+    size = vector_norm(outputs, dim=1, keepdim=True).clamp(min=torch.finfo(outputs.dtype).tiny)
+    scale = size * vector_norm(answers, dim=1)
+    alike = strength * clipped(torch.bmm(outputs.unsqueeze(1), answers).squeeze(1), scale)
+    pulled = torch.bmm(answers, (strength * (alike > 0) / scale).nan_to_num(nan=0, posinf=0).unsqueeze(2))
+    alike = alike.sum(1, keepdim=True)
+    return -alike.squeeze(1), alike / size / size * outputs - pulled.squeeze(2)
 
+
+class _OutputPenalty(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, outputs: Tensor, answers: Tensor, strength: Tensor) -> Tensor:
-        size = vector_norm(outputs, dim=1, keepdim=True).clamp(min=torch.finfo(outputs.dtype).tiny)
-        scale = size * vector_norm(answers, dim=1)
-        alike = strength * clipped(torch.bmm(outputs.unsqueeze(1), answers).squeeze(1), scale)
-        pulled = torch.bmm(answers, (strength * (alike > 0) / scale).nan_to_num(nan=0, posinf=0).unsqueeze(2))
-        alike = alike.sum(1, keepdim=True)
-        ctx.save_for_backward(alike / size / size * outputs - pulled.squeeze(2))
-        return strength.sum(1) - alike.squeeze(1)
+        penalty, gradient = _output_penalty(outputs, answers, strength)
+        ctx.save_for_backward(gradient)
+        return strength.sum(1) + penalty
 
     @staticmethod
     def backward(ctx: Any, outer: Tensor) -> tuple[Tensor, None, None]:
@@ -159,8 +164,7 @@ class _OutputPenalty(torch.autograd.Function):
 class CosineAnchored:
     """Eq. 6 as a differentiable penalty:
 
-    S = influence * vartheta(f(theta, D), f(anchor, D)) + (1 - influence) * vartheta(theta, anchor)
-    """
+    S = influence * vartheta(f(theta, D), f(anchor, D)) + (1 - influence) * vartheta(theta, anchor)"""
 
     anchors: Anchors
     influence: float
@@ -177,10 +181,24 @@ class CosineAnchored:
             alike = output_similarity(answers, self.anchors.on(batch).movedim(3, 0), present, self.form)
             unlike: Tensor = vecdot(strength, 1 - alike.T)
             return local + unlike
-        kept = batch.weight.unsqueeze(2)  # the same for all rows of a site, which no cosine sees, and 0 on padding
-        theirs = (self.anchors.on(batch) * kept.unsqueeze(3)).flatten(1, 2)
-        penalty: Tensor = _OutputPenalty.apply((answers * kept).flatten(1), theirs, strength)  # type: ignore[no-untyped-call]
+        penalty: Tensor = _OutputPenalty.apply(*self._beside(answers, batch), strength)  # type: ignore[no-untyped-call]
         return local + penalty
+
+    def slope(self, outputs: Tensor, batch: Batch) -> Tensor | None:
+        """Of `loss`, where outputs are compared as they are, all at once."""
+        local = task_slope(outputs, batch)
+        if local is None or self.influence == 0:
+            return local
+        if self.form == "per_sample" or batch.task.compared is not as_answered:
+            return None
+        own, theirs = self._beside(outputs, batch)
+        _, gradient = _output_penalty(own, theirs, self.influence * self.anchors.strength)
+        return local.addcmul_(gradient.view_as(local), batch.weight.unsqueeze(2))
+
+    def _beside(self, answers: Tensor, batch: Batch) -> tuple[Tensor, Tensor]:
+        """A site's answers and its anchors' as vectors, [G, D] and [G, D, A]."""
+        kept = batch.weight.unsqueeze(2)  # the same for all rows of a site, which no cosine sees, and 0 on padding
+        return (answers * kept).flatten(1), (self.anchors.on(batch) * kept.unsqueeze(3)).flatten(1, 2)
 
     def record_loss(self, logits: Tensor, batch: Batch) -> Tensor:
         """Eq. 6 with one cosine a record, whatever ``form`` says: only that is a sum over records."""

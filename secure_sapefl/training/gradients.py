@@ -14,8 +14,7 @@ from torch import Tensor
 
 from secure_sapefl.models.base import Model
 from secure_sapefl.models.stacked import Layer, Linear, Relu, StackedModel, pooled_first, run
-from secure_sapefl.tasks.builtin import SLOPES
-from secure_sapefl.training.objective import Batch, Objective, TaskLoss
+from secure_sapefl.training.objective import Batch, HasSlope, Objective, TaskLoss, task_slope
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,10 +98,14 @@ def _backward(
 
 
 def _slope(objective: Objective, outputs: Tensor, batch: Batch) -> Tensor:
-    """d loss / d outputs, [G, B, K]."""
-    closed = None if batch.task.record_loss is None else SLOPES.get(batch.task.record_loss)
-    if closed is not None and getattr(type(objective), "loss", None) is TaskLoss.loss:
-        return closed(outputs, batch.y).mul_(batch.weight.unsqueeze(2))
+    """d loss / d outputs, [G, B, K]; in closed form where the objective has one."""
+    slope = None
+    if isinstance(objective, HasSlope):
+        slope = objective.slope(outputs, batch)
+    elif getattr(type(objective), "loss", None) is TaskLoss.loss:
+        slope = task_slope(outputs, batch)
+    if slope is not None:
+        return slope
     with torch.enable_grad():
         loss = objective.loss(outputs.requires_grad_(), batch).sum()
     return torch.autograd.grad(loss, outputs, materialize_grads=True)[0]

@@ -7,12 +7,12 @@ so an engine adds it to a step without a second backward pass, and DP-SGD adds i
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Protocol, Self
+from typing import Protocol, Self, runtime_checkable
 
 from torch import Tensor
 
 from secure_sapefl.tasks.base import Task
-from secure_sapefl.tasks.builtin import CLASSIFICATION
+from secure_sapefl.tasks.builtin import CLASSIFICATION, SLOPES
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +88,12 @@ class Objective(Protocol):
         """The same objective for some of the sites."""
 
 
+@runtime_checkable
+class HasSlope(Protocol):
+    def slope(self, outputs: Tensor, batch: Batch) -> Tensor | None:
+        """The gradient of `loss` by the outputs, [G, B, K], in closed form; None where this batch's has none."""
+
+
 def record_losses(logits: Tensor, batch: Batch) -> Tensor:
     """The task's loss of every record, [G, B]: cross-entropy in a classification."""
     return batch.task.losses(logits, batch.y)
@@ -96,6 +102,12 @@ def record_losses(logits: Tensor, batch: Batch) -> Tensor:
 def mean_loss(logits: Tensor, batch: Batch) -> Tensor:
     """The task's loss over each site's batch, [G]."""
     return batch.task.loss(logits, batch.y, batch.weight)
+
+
+def task_slope(outputs: Tensor, batch: Batch) -> Tensor | None:
+    """d `mean_loss` / d outputs [G, B, K], where the task's loss has one in closed form."""
+    closed = None if batch.task.record_loss is None else SLOPES.get(batch.task.record_loss)
+    return None if closed is None else closed(outputs, batch.y).mul_(batch.weight.unsqueeze(2))
 
 
 class TaskLoss:

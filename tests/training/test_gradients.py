@@ -7,6 +7,8 @@ import torch
 from torch import Tensor
 
 from secure_sapefl.models.stacked import Convolution, Flatten, Layer, Linear, Pool, Relu, StackedModel
+from secure_sapefl.sape.objective import Anchors, CosineAnchored
+from secure_sapefl.sape.similarity import OutputForm
 from secure_sapefl.tasks.base import Task
 from secure_sapefl.tasks.builtin import CLASSIFICATION, MULTILABEL, REGRESSION, cross_entropy, weighted
 from secure_sapefl.training.gradients import Gradient, Product, by_autograd, gradients
@@ -86,3 +88,20 @@ def test_an_objective_with_a_loss_of_its_own_is_not_taken_for_the_tasks() -> Non
     once, twice = (gradients(model, weights_of(model), batch, objective) for objective in (LocalLoss(), Doubled()))
     for one, two in zip(once, twice, strict=True):
         torch.testing.assert_close(2 * dense(one), dense(two))
+
+
+@pytest.mark.parametrize("form", ["flattened", "per_sample"])
+@pytest.mark.parametrize("influence", [0.0, 0.5, 1.0])
+@pytest.mark.parametrize("task", ["classification", "weighted", "numbers"])
+def test_anchors_have_the_slope_that_autograd_finds(task: str, influence: float, form: OutputForm) -> None:
+    """One anchor answers like the sites, one the opposite, one nothing."""
+    layers, shape = NETWORKS["MLP"]
+    model, batch = StackedModel(layers, 3, 12), batch_of(shape, TASKS[task])
+    theirs = batch.task.compared(model.apply(weights_of(model), batch.x) + 0.3)
+    strength = torch.tensor([1.0, 0.0], dtype=torch.float64)
+    thetas = [torch.ones((2, model.parameters), dtype=torch.float64)] * 3
+    anchors = Anchors.stacked(thetas, [theirs, -theirs, 0 * theirs], [strength, strength + 1, strength + 2])
+    goal = CosineAnchored(anchors, influence, form)
+    found = gradients(model, weights_of(model), batch, goal)
+    for got, expected in zip(found, by_autograd(model, weights_of(model), batch, goal), strict=True):
+        torch.testing.assert_close(dense(got), expected)
