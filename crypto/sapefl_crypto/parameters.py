@@ -90,8 +90,13 @@ class Parameters:
 
     def on_grid(self, values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
         """The nearest multiples of 2^-grid_bits; the values themselves where the plan has no grid."""
+        if not self.grid_bits:
+            return values
         steps = 2.0**self.grid_bits  # a power of two: products with it are exact, and much faster than ldexp
-        return np.rint(values * steps) / steps if self.grid_bits else values
+        rounded = values * steps
+        np.rint(rounded, out=rounded)
+        rounded /= steps
+        return rounded
 
     @property
     def security_bits(self) -> int:

@@ -104,5 +104,13 @@ def _show_scaling(rows: "list[ScalingRow]") -> None:
 
 
 def _show_evaluation(rows: "list[EvaluationRow]") -> None:
-    cells = [(row.method, f"{row.every_seconds:.2f}", f"{row.last_seconds:.2f}", f"{row.ratio:.2f}×") for row in rows]
-    print_table("", ("method", "seconds a round, each evaluated", "the last evaluated", "ratio"), cells)
+    simplest = rows[0]
+    cells = [
+        (
+            *(row.method, f"{row.every_seconds:.2f}", f"{row.last_seconds:.2f}", f"{row.ratio:.2f}×"),
+            f"{row.last_seconds / simplest.last_seconds:.1f}×",
+        )
+        for row in rows
+    ]
+    columns = ("method", "seconds a round, each evaluated", "the last evaluated", "ratio", f"to {simplest.method}")
+    print_table("", columns, cells)

@@ -155,7 +155,7 @@ class PlaintextHiddenAdder(_Round):
 
 def within(vector: NDArray[np.floating[Any]], bound: float) -> bool:
     """Finite and inside ±bound; NaN is inside nothing."""
-    return bool(np.abs(vector).max(initial=0) <= bound)
+    return bool(-bound <= vector.min(initial=0) and vector.max(initial=0) <= bound)
 
 
 def pack(vector: NDArray[np.floating[Any]], *, study: str, round_index: int, sender: str, form: _Form = _OPEN) -> bytes:

@@ -140,7 +140,9 @@ def _finite(tensors: Iterable[Tensor | None], sites: int) -> NDArray[np.bool_]:
     sound = np.ones(sites, dtype=np.bool_)
     for tensor in tensors:
         if tensor is not None:
-            sound &= torch.isfinite(tensor).view(sites, -1).all(1).cpu().numpy()
+            rows = tensor.reshape(sites, -1)
+            extremes = torch.stack([rows.amin(1), rows.amax(1)])  # NaN where there is one
+            sound &= torch.isfinite(extremes).all(0).cpu().numpy()
     return sound
 
 

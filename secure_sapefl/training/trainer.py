@@ -110,8 +110,8 @@ class BatchedTrainer:
             else:
                 total = self.gradient(stack, batch, part)
                 stepper.narrow(slice(0, now)).step_(stack, total, lr)
-        if apart:
-            torch._foreach_copy_(views, weights)  # as in descent.py
+        for view, weight in zip(views, weights, strict=True) if apart else ():
+            view.copy_(weight)
 
 
 @dataclass(frozen=True, slots=True)

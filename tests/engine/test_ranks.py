@@ -26,6 +26,10 @@ Numbers = Callable[[Any], dict[str, Any]]
 BUDGET: Final = {"dp_epsilon": 8.0, "dp_delta": 1e-3}
 
 
+class Stopped(Exception):
+    pass
+
+
 class Thread:
     """A member of a group of threads."""
 
@@ -76,7 +80,7 @@ def same(first: Result, second: Result, numbers: Numbers) -> None:
         {"method": "sapefl", "protection": "ckks"},
         {"method": "sapefl", "batch_size": 16, **BUDGET},
         {"method": "sapefl-plus", "optimizer": "adam", "keep_optimizer": True, "early_stopping": 1},
-        {"method": "local"},
+        {"method": "local", "evaluate_every": 2},
     ],
     ids=["encrypted", "private", "stopped early", "silent"],
 )
@@ -99,10 +103,6 @@ def test_every_rank_trains_its_own_groups(tiny: Make, monkeypatch: pytest.Monkey
     on_two_ranks(lambda ranks: simulate(tiny(clients=4, rounds=1, participation=1.0), ranks=ranks))
     assert len({thread for thread, _ in trained}) == 2
     assert [sites for _, sites in trained] == [2, 2]
-
-
-class Stopped(Exception):
-    pass
 
 
 def test_a_run_whose_rank_was_lost_goes_on_with_two_or_with_one(tiny: Make, numbers: Numbers, tmp_path: Path) -> None:

@@ -64,3 +64,36 @@ def test_a_rank_is_killed_and_the_run_goes_on_to_the_same_numbers(
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["method"] == "sapefl"  # one rank prints
     same(alone, out, numbers)
+
+
+MODULE = """
+from torch import nn
+
+
+class Net(nn.Module):
+    def __init__(self, about):
+        super().__init__()
+        self.first, self.fc = nn.Linear(about.shape[0], 8), nn.Linear(8, about.outputs)
+        self.second, self.dropout = nn.Linear(8, 8), nn.Dropout(0.2)
+
+    def forward(self, x):
+        x = self.first(x).relu()
+        return self.fc(x + self.dropout(self.second(x)).relu())
+
+
+def build(about):
+    return Net(about)
+"""
+
+
+def test_a_private_study_of_a_module_of_ones_own_comes_to_the_numbers_of_one_process(
+    tmp_path: Path, numbers: Callable[[Any], dict[str, Any]]
+) -> None:
+    (tmp_path / "net.py").write_text(MODULE)
+    study = ("--method", "fedavg-ft", "--model", f"{tmp_path}/net.py:build", "--evaluate-every", "3")
+    budget = ("--dp-epsilon", "8", "--dp-delta", "1e-3", "--rounds", "3")
+    for name, launcher in {"alone": (sys.executable,), "ranks": TORCHRUN}.items():
+        command = [*launcher, *COMMAND, *STUDY, *study, *budget, *QUIET, "--out", str(tmp_path / name)]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+    same(tmp_path / "alone", tmp_path / "ranks", numbers)
