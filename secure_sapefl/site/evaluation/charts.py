@@ -4,6 +4,7 @@ helps, or predicted against measured numbers."""
 import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter
+from numpy.typing import NDArray
 
 from secure_sapefl.decisions import DecisionCurve, decision_curve
 from secure_sapefl.report import formats
@@ -110,11 +111,21 @@ def _measured(found: Findings, place: int) -> Chart:
     )
 
 
+def stretches(thresholds: NDArray[np.float64], useful: NDArray[np.bool_]) -> str:
+    """Where it is useful, as unbroken stretches: 20 to 34, 40 %."""
+    ends = np.flatnonzero(np.diff(np.concatenate([[False], useful, [False]]).astype(int)))
+    percent = [f"{100 * one:.0f}" for one in thresholds]
+    parts = [
+        percent[first] if first == last - 1 else f"{percent[first]} to {percent[last - 1]}"
+        for first, last in zip(ends[::2], ends[1::2], strict=True)
+    ]
+    return f"{', '.join(parts)} %" if parts else "no threshold"
+
+
 def _decisions(found: Findings) -> Chart:
     curves = {name: decision_curve(model.answers[:, 1], found.y == 1) for name, model in found.models.items()}
     own = curves[OWN]
-    useful = own.thresholds[own.model > np.maximum(own.everybody, 0)]
-    where = f"{100 * useful.min():.0f} to {100 * useful.max():.0f} %" if len(useful) else "no threshold"
+    where = stretches(own.thresholds, own.model > np.maximum(own.everybody, 0))
     return Chart(
         name="site-decisions",
         title="Does acting on it help?",

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from secure_sapefl.report.charts.drawing import to_svg
-from secure_sapefl.site.evaluation.charts import charts_of
+from secure_sapefl.site.evaluation.charts import charts_of, stretches
 from secure_sapefl.site.evaluation.findings import Findings
 from tests.site.evaluation.made_up import found, found_labels, found_numbers
 
@@ -19,6 +19,12 @@ def test_two_classes_have_a_decision_curve_whose_words_are_its_numbers() -> None
     apart = (1 - sure) * 4 / 5  # in four of five bins; the one in the middle has as many of either kind
     assert f"own model {apart:.3f}" in charts["site-calibration"].caption
     assert charts["site-accuracy"].alt.endswith("ends at 100 %.")
+
+
+def test_where_a_model_helps_has_gaps() -> None:
+    thresholds = np.linspace(0.1, 0.6, 6)
+    assert stretches(thresholds, np.array([False, True, True, False, False, True])) == "20 to 30, 60 %"
+    assert stretches(thresholds, np.zeros(6, bool)) == "no threshold"
 
 
 def test_of_three_classes_only_what_changes_over_rounds_is_drawn() -> None:
