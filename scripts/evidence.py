@@ -136,7 +136,7 @@ def read(study: Study) -> Kept:
 
 def write(study: Study, kept: Kept) -> None:
     """A line a run, so that a difference can be read."""
-    head = json.dumps({key: value for key, value in kept.items() if key != "runs"}, sort_keys=True)
+    head = json.dumps({key: value for key, value in kept.items() if key != "runs"})
     runs = ",\n".join(json.dumps(run) for run in kept["runs"])
     study.kept.parent.mkdir(parents=True, exist_ok=True)
     study.kept.write_text(f'{head[:-1]},\n"runs": [\n{runs}\n]}}\n')

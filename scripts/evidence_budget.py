@@ -26,7 +26,7 @@ TITLES: Final[Mapping[str, str]] = {
     "privacy-heart": "Heart disease: four hospitals, the linear model",
     "privacy-har-100": "HAR over 100 sites, label skew",
     "privacy-clustered-40": "Four groups that disagree: 40 sites, synthetic",
-    "privacy-one-group": "One of these groups alone: 10 sites",
+    "privacy-one-group": "One group alone: ten sites that agree, synthetic",
     "privacy-har-persons": "HAR by person: 30 sites",
     "privacy-fmnist-100": "Fashion-MNIST over 100 sites, label skew, the linear model",
 }
@@ -55,8 +55,8 @@ def _section(name: str, kept: Kept) -> Iterator[str]:
     finished = kept["finished"]
     yield f"#### {TITLES[name]}"
     yield (
-        f"![What privacy costs on {TITLES[name]}: accuracy and AUC of three methods against ε, under shared noise and "
-        f"under each site's own, with Local-only and the method without privacy as lines.](figures/{name}.png)"
+        f"![{TITLES[name]}. Accuracy and AUC of three methods against ε, a curve for each kind of noise, with "
+        f"Local-only and the method without privacy as lines; the tables hold the numbers.](figures/{name}.png)"
     )
     for title, lines in finished["tables"].items():
         if ": noise " not in title:  # how a method divides its budget, which the page says once

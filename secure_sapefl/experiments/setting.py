@@ -38,6 +38,7 @@ class Contender:
     method: str
     options: Mapping[str, Any] = field(default_factory=dict)
     lr: float | None = None
+    local_epochs: int | None = None  # likewise
     shared_steps: int | None = None  # with shared noise, in so many steps
     unit: PrivacyUnit = "record"  # whom shared noise hides
 
@@ -48,8 +49,9 @@ class Contender:
 
     @property
     def changes(self) -> dict[str, Any]:
-        lr = {} if self.lr is None else {"lr": self.lr}
-        return {"method": self.method, "options": dict(self.options), **lr, **self._shared}
+        own = {"lr": self.lr, "local_epochs": self.local_epochs}
+        pace = {name: value for name, value in own.items() if value is not None}
+        return {"method": self.method, "options": dict(self.options), **pace, **self._shared}
 
     @property
     def _shared(self) -> dict[str, Any]:

@@ -19,11 +19,22 @@ OFF: Final = math.inf
 """ε of a run without differential privacy."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Choice:
-    """A learning rate, and how it did on the rows it was chosen by."""
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """How sites train: at a learning rate and, at home under shared noise, for so many epochs."""
 
     lr: float
+    local_epochs: int | None = None
+
+    def __str__(self) -> str:
+        return f"{self.lr:g}" if self.local_epochs is None else f"{self.lr:g}, E = {self.local_epochs}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Choice:
+    """A pace, and how it did on the rows it was chosen by."""
+
+    pace: Pace
     validation: float  # by the task's main metric
 
 
@@ -38,7 +49,7 @@ class Request:
     contenders: tuple[Contender, ...]
     epsilons: tuple[float, ...]
     delta: float
-    choices: Mapping[Occasion, Choice] = field(default_factory=dict)  # empty: everybody uses the same rate
+    choices: Mapping[Occasion, Choice] = field(default_factory=dict)  # empty: everybody has the same pace
 
     @property
     def finite(self) -> tuple[float, ...]:
@@ -50,12 +61,12 @@ class Request:
         return next((one.unit for one in self.contenders if one.shared_steps is not None), "record")
 
     def cell(
-        self, contender: Contender, epsilon: float, seed: int, judged_on: JudgedOn = "test", lr: float | None = None
+        self, contender: Contender, epsilon: float, seed: int, judged_on: JudgedOn = "test", trial: Pace | None = None
     ) -> Cell:
-        """``lr`` is for a trial; otherwise the rate is the one that was chosen, if any was."""
+        """The pace is that of a ``trial``, or the one that was chosen, if any was."""
         choice = self.choices.get((contender.label, epsilon != OFF))
-        rate = choice.lr if lr is None and choice is not None else lr
-        chosen = contender if rate is None else replace(contender, lr=rate)
+        pace = choice.pace if trial is None and choice is not None else trial
+        chosen = contender if pace is None else replace(contender, lr=pace.lr, local_epochs=pace.local_epochs)
         if epsilon == OFF or releases_nothing(contender):  # no noise to share, or nothing to hide
             chosen, epsilon = replace(chosen, shared_steps=None), OFF
         return self.setting.cell(self.task_at(epsilon), chosen, seed, judged_on)

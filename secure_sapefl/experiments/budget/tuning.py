@@ -3,7 +3,9 @@
 A trial holds back a fifth of each site's training rows, whole segments and persons, and is judged on them; test rows
 are not looked at. It is made with one seed and at one budget, the middle one of those asked for, and once more without
 privacy: a method is not tuned for each budget anew. Under shared noise the rate is that of steps at home, and all
-trials share one common model.
+trials share one common model. How long to train at home is tried as well, for nothing of it leaves: as long as in a
+round, or as long as Local-only trains in all rounds. A common model that noise has spoilt is no more than a start, and
+one that is good is lost by too many steps.
 
 Trials read records. What they would cost, were each of them paid for like the run it is a trial of, is computed and
 stands beside the curves; the curves' own ε does not contain it.
@@ -17,7 +19,7 @@ from typing import Final
 
 from secure_sapefl.algorithms.own import configured
 from secure_sapefl.experiments.budget.division import terms_of
-from secure_sapefl.experiments.budget.request import OFF, Choice, Occasion, Request, name_of, releases_nothing
+from secure_sapefl.experiments.budget.request import OFF, Choice, Occasion, Pace, Request, name_of, releases_nothing
 from secure_sapefl.experiments.cells import Cell, CellResult
 from secure_sapefl.experiments.grids import COARSE_RATES
 from secure_sapefl.experiments.runner import Runner
@@ -30,7 +32,7 @@ from secure_sapefl.report.shown import Shown
 
 RATES: Final = COARSE_RATES
 
-Trials = Sequence[tuple[float, Cell]]
+Trials = Sequence[tuple[Pace, Cell]]
 
 
 def tuned(request: Request, runner: Runner) -> Request:
@@ -51,19 +53,30 @@ def _tuned_at(request: Request) -> tuple[float, ...]:
 
 def _trials(request: Request, contender: Contender, epsilon: float) -> Trials:
     seed = request.setting.base.seed
-    return [(lr, request.cell(contender, epsilon, seed, "validation", lr)) for lr in RATES]
+    return [
+        (pace, request.cell(contender, epsilon, seed, "validation", pace))
+        for pace in paces(request, contender, epsilon)
+    ]
+
+
+def paces(request: Request, contender: Contender, epsilon: float) -> list[Pace]:
+    """The same rates for everybody; where sites share their noise, each for a short and for a long time at home."""
+    base, epochs = request.setting.base, list[int | None]([None])
+    if contender.shared_steps is not None and contender.unit != "site" and epsilon != OFF:
+        epochs = [base.local_epochs, base.local_epochs * base.rounds]
+    return [Pace(lr, one) for one in epochs for lr in RATES]
 
 
 def _best(tried: Trials, results: Mapping[str, CellResult]) -> Choice:
-    """Of equally good rates the smallest; one without a number is none."""
+    """Of equally good paces the first; one without a number is none."""
 
-    def oriented(trial: tuple[float, Cell]) -> float:
+    def oriented(trial: tuple[Pace, Cell]) -> float:
         result = results[trial[1].digest]
         (value,) = result.shown[0].oriented((mean_of_defined(result.main),))
         return -math.inf if math.isnan(value) else value
 
-    lr, cell = max(tried, key=oriented)
-    return Choice(lr=lr, validation=mean_of_defined(results[cell.digest].main))
+    pace, cell = max(tried, key=oriented)
+    return Choice(pace=pace, validation=mean_of_defined(results[cell.digest].main))
 
 
 def tuning_sheet(request: Request, shown: Shown, sizes: Sequence[int]) -> Sheet:
@@ -85,7 +98,7 @@ def tuning_sheet(request: Request, shown: Shown, sizes: Sequence[int]) -> Sheet:
 
 def _line(request: Request, contender: Contender, epsilon: float, shown: Shown, sizes: Sequence[int]) -> list[str]:
     choice = request.choices[_occasion(contender, epsilon)]
-    found = [f"{choice.lr:g}", amount(Estimate(choice.validation, None), shown)]
+    found = [str(choice.pace), amount(Estimate(choice.validation, None), shown)]
     return found if epsilon == OFF else [*found, _cost(request, contender, epsilon, sizes)]
 
 

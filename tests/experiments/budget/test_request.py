@@ -13,6 +13,7 @@ from secure_sapefl.experiments.budget.request import (
     OFF,
     Choice,
     Noise,
+    Pace,
     Request,
     parse_epsilons,
 )
@@ -107,7 +108,7 @@ def test_persons_and_sites_are_hidden_by_shared_noise_alone(request_for: Callabl
 
 def test_chosen_rates_are_used_where_they_were_chosen(request_for: Callable[..., Request]) -> None:
     (fedavg,) = request_for("fedavg").contenders
-    request = replace(request_for("fedavg"), choices={("fedavg", True): Choice(lr=0.2, validation=0.5)})
+    request = replace(request_for("fedavg"), choices={("fedavg", True): Choice(pace=Pace(0.2), validation=0.5)})
     assert request.cell(fedavg, 2.0, 0).config.lr == 0.2
     assert request.cell(fedavg, OFF, 0).config.lr == request.setting.base.lr
-    assert request.cell(fedavg, 2.0, 0, lr=0.01).config.lr == 0.01
+    assert request.cell(fedavg, 2.0, 0, trial=Pace(0.01)).config.lr == 0.01

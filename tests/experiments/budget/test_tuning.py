@@ -5,9 +5,10 @@ from dataclasses import replace
 
 import pytest
 
-from secure_sapefl.experiments.budget.request import OFF, Choice, Noise, Request
-from secure_sapefl.experiments.budget.tuning import RATES, tuned, tuning_sheet
+from secure_sapefl.experiments.budget.request import OFF, Choice, Noise, Pace, Request
+from secure_sapefl.experiments.budget.tuning import RATES, paces, tuned, tuning_sheet
 from secure_sapefl.experiments.cells import Cell
+from secure_sapefl.experiments.common_models import common_of
 from secure_sapefl.experiments.runner import Runner
 from secure_sapefl.report.shown import ACCURACY
 
@@ -22,7 +23,7 @@ def test_every_contender_tries_every_rate_at_the_middle_budget_and_at_none(
     assert sorted(asked, key=str) == sorted(
         ((method, epsilon, lr) for method in ("fedavg", "ditto") for epsilon in (2.0, None) for lr in RATES), key=str
     )
-    assert {choice.lr for choice in request.choices.values()} == {0.05}, "the nearest to 0.07, which is best"
+    assert {choice.pace.lr for choice in request.choices.values()} == {0.05}, "the nearest to 0.07, which is best"
     assert set(request.choices) == {(name, private) for name in ("fedavg", "ditto") for private in (True, False)}
 
 
@@ -37,7 +38,9 @@ def chosen(request_for: Callable[..., Request]) -> Request:
     contenders = Noise(kinds="both", steps=40).applied(request.contenders)
     base = request.setting.base.model_copy(update={"batch_size": 2})
     choices = {
-        (one.label, private): Choice(lr=0.05, validation=0.75) for one in contenders for private in (True, False)
+        (one.label, private): Choice(pace=Pace(0.05), validation=0.75)
+        for one in contenders
+        for private in (True, False)
     }
     return replace(request, setting=replace(request.setting, base=base), contenders=contenders, choices=choices)
 
@@ -50,3 +53,17 @@ def test_trials_have_a_price_by_kind_of_noise(chosen: Request) -> None:
     assert prices["local"] == "–"
     assert 2 < float(prices["fedavg, shared noise"]) < float(prices["fedavg"]) < 8
     assert {row[1:3] for row in sheet.rows} == {("0.05", "75.00")}
+
+
+def test_under_shared_noise_sites_also_try_how_long_to_train_at_home(chosen: Request) -> None:
+    """One epoch a round, three rounds: as long as in one, or as long as Local-only trains in all."""
+    one = replace(chosen, setting=replace(chosen.setting, base=chosen.setting.base.model_copy(update={"rounds": 3})))
+    alone, own, shared = sorted(one.contenders, key=lambda contender: ("local", "fedavg").index(contender.method))
+    assert paces(one, own, 2.0) == paces(one, alone, 2.0) == paces(one, shared, OFF) == [Pace(rate) for rate in RATES]
+    assert paces(one, shared, 2.0) == [Pace(rate, epochs) for epochs in (1, 3) for rate in RATES]
+    trial = one.cell(shared, 2.0, 0, "validation", Pace(0.2, 3))
+    assert (trial.config.lr, trial.config.local_epochs, trial.config.rounds) == (0.2, 3, 40)
+    common, other = (common_of(one.cell(shared, 2.0, 0, "validation", pace)) for pace in (Pace(0.2, 3), Pace(0.05, 1)))
+    assert common is not None
+    assert other is not None
+    assert common.digest == other.digest, "one common model for all trials"
