@@ -133,12 +133,15 @@ def _default(method: str, option: str) -> Any:
 
 
 def _validated(kept: Kept) -> dict[tuple[str, str, Any], float]:
-    """The mean over seeds and sites, by method, option and value."""
-    found: dict[tuple[str, str, Any], list[float]] = {}
-    for run in kept["runs"]:
-        ((option, value),) = run["settings"]["options"].items()
-        found.setdefault((run["method"], option, value), []).append(mean_of_defined(run["main"]))
-    return {key: mean_of_defined(seeds) for key, seeds in found.items()}
+    """The mean over seeds and sites, by method, option and value; all other options as they are by default."""
+    found = {}
+    for method, option, value in candidates():
+        usual = ALGORITHMS[method].options().model_dump(mode="json")
+        runs = [run for run in kept["runs"] if run["method"] == method]
+        those = [run for run in runs if usual | run["settings"]["options"] == usual | {option: value}]
+        if those:
+            found[method, option, value] = mean_of_defined([mean_of_defined(run["main"]) for run in those])
+    return found
 
 
 def best_first(kept: Kept) -> list[str]:
