@@ -174,20 +174,33 @@ def topped_up(
     A site never gives what would bring it below the minimum itself, so every move makes progress.
     """
     home = home.copy()
-    while True:
-        rows = np.bincount(home, weights=size, minlength=clients)
-        count = np.bincount(home, minlength=clients)
-        short = (rows < minimum) | (count < MINIMUM_UNITS)
-        if not short.any():
-            return home
-        spare = np.flatnonzero((rows[home] - size >= minimum) & (count[home] > MINIMUM_UNITS))
-        if len(spare) == 0:
+    rows, count = np.bincount(home, weights=size, minlength=clients), np.bincount(home, minlength=clients)
+    units = np.split(np.argsort(home, kind="stable"), np.cumsum(count)[:-1])
+    nothing = len(home)
+
+    def spare(site: int) -> NDArray[np.int64]:
+        mine = units[site] if count[site] > MINIMUM_UNITS else units[site][:0]
+        free: NDArray[np.int64] = mine[rows[site] - size[mine] >= minimum]
+        return free
+
+    first = np.array([next(iter(spare(site)), nothing) for site in range(clients)])
+    while (short := (rows < minimum) | (count < MINIMUM_UNITS)).any():
+        able = first < nothing
+        if not able.any():
             raise BadInput(
                 f"The segments cannot be divided among {clients} sites with at least {minimum} rows each. "
                 "Ask for fewer sites."
             )
-        richest = home[spare[np.argmax(rows[home[spare]])]]
-        home[rng.choice(spare[home[spare] == richest])] = np.argmax(short)
+        giver = int(home[first[able & (rows == rows[able].max())].min()])
+        moved, taker = rng.choice(spare(giver)), int(np.argmax(short))
+        home[moved] = taker
+        units[giver] = units[giver][units[giver] != moved]
+        units[taker] = np.insert(units[taker], np.searchsorted(units[taker], moved), moved)
+        for site, sign in ((giver, -1), (taker, 1)):
+            rows[site] += sign * size[moved]
+            count[site] += sign
+            first[site] = next(iter(spare(site)), nothing)
+    return home
 
 
 def _check_divisible(table: Table, share: Share) -> None:

@@ -93,6 +93,34 @@ def test_topping_up_by_hand(seed):
     assert topped_up(home, sizes, clients=2, minimum=10, rng=rng(seed)).tolist() == [0, 0, 1, 1]
 
 
+def one_by_one(home, size, clients, minimum, draws):
+    """What `topped_up` says, with everything counted again for every unit that moves."""
+    home = home.copy()
+    while True:
+        rows, count = np.bincount(home, weights=size, minlength=clients), np.bincount(home, minlength=clients)
+        short = (rows < minimum) | (count < 2)
+        if not short.any():
+            return home.tolist()
+        spare = np.flatnonzero((rows[home] - size >= minimum) & (count[home] > 2))
+        if len(spare) == 0:
+            return "refused"
+        richest = home[spare[np.argmax(rows[home[spare]])]]
+        home[draws.choice(spare[home[spare] == richest])] = np.argmax(short)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_topping_up_moves_what_counting_again_would_move(seed):
+    draws = rng(seed)
+    clients, minimum = int(draws.integers(1, 12)), int(draws.integers(1, 12))
+    size = draws.integers(1, 6, 80)
+    home = draws.choice(clients, 80, p=draws.dirichlet([0.3] * clients))
+    try:
+        found = topped_up(home, size, clients, minimum, rng(seed)).tolist()
+    except BadInput:
+        found = "refused"
+    assert found == one_by_one(home, size, clients, minimum, rng(seed))
+
+
 def test_small_kappa_is_more_skewed_than_large(make_table):
     table = make_table(list(range(10)) * 300)
 
