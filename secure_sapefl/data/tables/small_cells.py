@@ -26,14 +26,14 @@ def hidden_cells(counts: Grid, totals_hidden: Sequence[bool], smallest: int, *, 
     small[-1] = totals_hidden
     hidden = small.copy()
     hidden[list(unseen)] = True
-    while (small & (told := given_away(hidden, whole))).any() and len(spare := _beside(told, hidden)):
+    while (small & (revealed := given_away(hidden, whole))).any() and len(spare := _beside(revealed, hidden)):
         hidden[tuple(min(spare, key=lambda place: whole[tuple(place)] or np.inf))] = True
     return hidden[:-1]
 
 
-def _beside(told: Mask, hidden: Mask) -> Grid:
-    """Places that could be left out as well: in rows or columns of cells that are told as it is, and no total."""
-    free = ~hidden & (told.any(1, keepdims=True) | told.any(0, keepdims=True))
+def _beside(revealed: Mask, hidden: Mask) -> Grid:
+    """Places that could be left out as well: in rows or columns of cells that are revealed as it is, and no total."""
+    free = ~hidden & (revealed.any(1, keepdims=True) | revealed.any(0, keepdims=True))
     free[-1] = False
     return np.argwhere(free)
 
@@ -42,10 +42,10 @@ def given_away(hidden: Mask, whole: Grid) -> Mask:
     """The hidden cells that follow from all others. Cells are [levels and their total, all and each class].
 
     Rows and columns are the nodes of a graph, and a hidden cell joins two of them. One more in a cell has to be made up
-    for by others, along a circle; a cell on no circle is told. Where none is 0, none can be less than 1.
+    for by others, along a circle; a cell on no circle is revealed. Where none is 0, none can be less than 1.
     """
     places = [(int(row), int(column)) for row, column in np.argwhere(hidden)]
-    told = np.zeros(hidden.shape, bool)
+    revealed = np.zeros(hidden.shape, bool)
     least = int(all(whole[place] > 0 for place in places))  # 0 is shown, unless one had to be hidden
     ways: dict[Node, set[Node]] = defaultdict(set)
     for place in places:
@@ -56,8 +56,8 @@ def given_away(hidden: Mask, whole: Grid) -> Mask:
     for place in places:
         start, end = _ends(place, len(whole) - 1)
         more, less = _leads(ways, end, start), whole[place] > least and _leads(ways, start, end)
-        told[place] = not (more or less)
-    return told
+        revealed[place] = not (more or less)
+    return revealed
 
 
 def _ends(place: tuple[int, int], last: int) -> tuple[Node, Node]:
