@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from sapefl_crypto.errors import FrameRejected
+from sapefl_crypto.errors import FrameRejected, KeyRejected
 from secure_sapefl.protocol.joint.messages import Delivery, KeysGone, KeyWanted
 from secure_sapefl.protocol.messages import AnnouncedKey
 from secure_sapefl.site.joint.seat import Seat
@@ -46,6 +46,15 @@ def test_a_round_that_is_over_leaves_nothing(seat: Seat) -> None:
     assert seat._legs is not None
     seat.close(2)
     assert seat._legs is None
+
+
+@pytest.mark.parametrize("end", [lambda seat: seat.close(0), lambda seat: seat.perform(wanted(attempt=1))])
+def test_what_others_still_hold_of_it_opens_nothing(seat: Seat, end: Callable[[Seat], object]) -> None:
+    """Erased, not only let go of: what a traceback or a slow collector keeps is of no use."""
+    legs = seat.legs(0, 0)
+    end(seat)
+    with pytest.raises(KeyRejected, match="erased when the round closed"):
+        legs._sealing.unseal(b"anything", context=b"")
 
 
 def test_who_was_not_drawn_has_no_duty(seat: Seat, monkeypatch: pytest.MonkeyPatch) -> None:
