@@ -18,15 +18,14 @@ PATIENCE = 2400
 
 
 def typed(folder: Path) -> str:
-    """The page's blocks in their order, as one shell types them; the comparison and the budget are tried elsewhere."""
+    """The page's blocks in their order, as one shell types them."""
     lines = ["set -euo pipefail", f"export PORT={free_port()}"]
     for block in blocks(PAGE):
         if block.language == "python":
             (folder / "made_up.py").write_text(block.text, encoding="utf-8")
             lines.append(f"{sys.executable} made_up.py")
         elif block.language == "bash":
-            kept = [line for line in block.text.splitlines() if " compare " not in line and " budget " not in line]
-            lines += kept
+            lines += block.text.splitlines()
     return "\n".join(lines) + "\n"
 
 
