@@ -114,8 +114,7 @@ def cohort(
         write_key(keep, record, passphrase=words, replace=overwrite)
     print_table("", ("site", "fingerprint", "sealed copy"), [(s.name, s.fingerprint, targets[s.name]) for s in sites])
     typer.echo("Compare each site's fingerprint with the site. Each site checks this one when it takes in its copy:")
-    what = "Cohort key" if keys == "shared" else "Root of the tags (it opens nothing),"
-    typer.echo(f"{what} fingerprint: {record.about['fingerprint']}")
+    typer.echo(f"{what_it_is(record)} fingerprint: {record.about['fingerprint']}")
 
 
 @app.command("open")
@@ -144,7 +143,7 @@ def open_(
     if fingerprint is not None:
         require_fingerprint(record, fingerprint.strip().lower())
     write_key(out, record, passphrase=words, replace=overwrite)
-    typer.echo(f"Cohort key of study {record.about['study']!r}: {out}")
+    typer.echo(f"{what_it_is(record)} of study {record.about['study']!r}: {out}")
     verdict = "as expected" if fingerprint else "compare it with the custodian's before you start"
     typer.echo(f"Fingerprint {record.about['fingerprint']}: {verdict}.")
 
@@ -183,6 +182,11 @@ def _new_cohort_key(study: str, max_clients: int, max_abs_value: float) -> KeyRe
     parameters = Parameters.exact(max_clients=max_clients, max_abs_value=max_abs_value)
     secret = Secret(CohortKey.generate(parameters).export_secret())
     return cohort_record(secret, study=study, parameters=asdict(parameters))
+
+
+def what_it_is(record: KeyRecord) -> str:
+    """What all sites of a study hold: with joint keys it opens nothing."""
+    return "Root of the tags (it opens nothing)" if record.about.get("keys") == "joint" else "Cohort key"
 
 
 def _new_tag_root(study: str) -> KeyRecord:

@@ -11,7 +11,7 @@ import typer
 from rich.text import Text
 
 from secure_sapefl.cli import data_schema, site_predict, site_report, site_rotate, site_start, site_status, site_table
-from secure_sapefl.cli.keys import Overwrite
+from secure_sapefl.cli.keys import Overwrite, what_it_is
 from secure_sapefl.cli.options import Format, Home
 from secure_sapefl.cli.passphrases import PassphraseFile, known_passphrase
 from secure_sapefl.cli.sheets import print_table
@@ -60,9 +60,8 @@ def init(
 
     words = known_passphrase(identity, passphrase_file)
     made, record = set_up(home, identity, data, sealed, fingerprint, policy, words)
-    typer.echo(
-        f"Site {made.name!r}: {made.path}\nCohort key of study {record.about['study']!r}: fingerprint as expected."
-    )
+    held = f"{what_it_is(record)} of study {record.about['study']!r}"
+    typer.echo(f"Site {made.name!r}: {made.path}\n{held}: fingerprint as expected.")
     if policy is None:
         typer.echo(f"Read and edit {made.policy_path} before you approve anything.")
 
@@ -86,7 +85,8 @@ def key_(
     site = _home(home)
     words = known_passphrase(site.identity_path, passphrase_file)
     record = site.take_cohort_key(sealed, fingerprint, words, replace=overwrite)
-    typer.echo(f"Cohort key of study {record.about['study']!r}: fingerprint {record.about['fingerprint']} as expected.")
+    held = f"{what_it_is(record)} of study {record.about['study']!r}"
+    typer.echo(f"{held}: fingerprint {record.about['fingerprint']} as expected.")
 
 
 @app.command()

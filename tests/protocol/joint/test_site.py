@@ -121,8 +121,12 @@ def test_when_the_round_is_over_nothing_of_it_opens(make_round: Make) -> None:
     joint = at_claim(make_round)
     legs = dict(joint.sites._legs)  # a thief keeps the objects
     delivery, proposal = None, joint.duty("a")
+    member = legs["a"]._member  # as above
+    assert member is not None
+    assert len(member._shares) == 4
     joint.sites.erase()
     assert "no share" in legs["a"].perform(proposal).declined
+    assert member._shares == {}
     again = make_round()
     again.announce()
     again.send()
