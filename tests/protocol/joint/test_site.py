@@ -123,10 +123,10 @@ def test_when_the_round_is_over_nothing_of_it_opens(make_round: Make) -> None:
     delivery, proposal = None, joint.duty("a")
     member = legs["a"]._member  # as above
     assert member is not None
-    assert len(member._shares) == 4
+    assert len(member._shares) == 4  # what a thief of its memory would have
     joint.sites.erase()
     assert "no share" in legs["a"].perform(proposal).declined
-    assert member._shares == {}
+    assert member._shares == {}  # as above
     again = make_round()
     again.announce()
     again.send()

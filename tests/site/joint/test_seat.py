@@ -54,7 +54,7 @@ def test_what_others_still_hold_of_it_opens_nothing(seat: Seat, end: Callable[[S
     legs = seat.legs(0, 0)
     end(seat)
     with pytest.raises(KeyRejected, match="erased when the round closed"):
-        legs._sealing.unseal(b"anything", context=b"")
+        legs._sealing.unseal(b"anything", context=b"")  # what a thief of its memory would try
 
 
 def test_who_was_not_drawn_has_no_duty(seat: Seat, monkeypatch: pytest.MonkeyPatch) -> None:
