@@ -2,7 +2,8 @@
 
 A party hears the run round by round and keeps what it could make out: models, updates, scores. It opens frames with
 what it holds and with nothing else. A server of an encrypted run tries as hard as one of a plaintext run, and fails.
-Of a site's many messages the latest is kept, so memory does not grow with rounds.
+Of a site's many messages the latest is kept, so memory does not grow with rounds; only global models are all kept,
+where an update follows from a model of an earlier round.
 """
 
 from abc import ABC, abstractmethod
