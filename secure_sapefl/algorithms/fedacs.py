@@ -27,7 +27,7 @@ from secure_sapefl.streams import Purpose
 
 class FedAcsOptions(Settings):
     mixing: float = Field(0.5, ge=0, le=1, description="rho, the share of similar sites in the intermediate model")
-    strength: float = Field(0.1, ge=0, description="lambda, the pull towards the intermediate model while training")
+    strength: float = Field(0.01, ge=0, description="lambda, the pull towards the intermediate model while training")
 
 
 def site_round(group: SiteGroup, options: FedAcsOptions) -> Contribution:

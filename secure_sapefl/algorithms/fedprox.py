@@ -16,7 +16,7 @@ from secure_sapefl.streams import Purpose
 class FedProxOptions(Settings):
     """The authors name 0.001 to 1 and say that no value fits all data; 0 is FedAvg."""
 
-    mu: float = Field(0.1, ge=0, description="strength of the pull towards the global model")
+    mu: float = Field(0.01, ge=0, description="strength of the pull towards the global model")
 
 
 def site_round(group: SiteGroup, options: FedProxOptions) -> Contribution:

@@ -152,7 +152,7 @@ def test_tables_are_written_into_the_page_and_nothing_else_of_it_is_touched(fold
 def test_what_a_default_was_chosen_from_is_shown_by_value(folder, monkeypatch):
     runs = [
         RUN | {"method": "fedprox", "judged_on": "validation", "settings": {"options": {"mu": mu}}, "main": [mu / 2]}
-        for mu in (0.1, 1.0)
+        for mu in (0.01, 1.0)
     ]
     evidence.write(
         next(one for one in STUDIES if one.name == "defaults-har"), {"command": "c", "sites": {}, "runs": runs}
@@ -161,9 +161,9 @@ def test_what_a_default_was_chosen_from_is_shown_by_value(folder, monkeypatch):
     monkeypatch.setattr(evidence, "PAGE", page)
     page.write_text("\n".join(MARKS))
     assert evidence.main(["--page"]) == 0
-    assert "| `fedprox` | `mu=0.1` | 5.0 | default |" in page.read_text()
+    assert "| `fedprox` | `mu=0.01` | 0.5 | default |" in page.read_text()
     assert "| `fedprox` | `mu=1.0` | 50.0 |  |" in page.read_text()
-    assert "| `fedprox` | `mu=0.01` | – |  |" in page.read_text()
+    assert "| `fedprox` | `mu=0.1` | – |  |" in page.read_text()
 
 
 def _parts(page):
