@@ -79,7 +79,9 @@ CHOICES: Final = {"defaults-synthetic": "synthetic", "defaults-har": "HAR"}
 CHOICE: Final = """\
 Options at several values, everything else as by default, judged on a fifth of the training rows of 20
 sites; no test row was looked at. A default is another than before only where that value is better on both
-datasets. `sapefl` keeps its anchors at 1, as the paper writes them, although 0.3 is better here."""
+datasets. `sapefl` keeps its anchors at 1, as the paper writes them, although 0.3 is better here. `base_share`
+stays at 0.3, for `fedavg-ft-plus` as well: where groups disagree, 0.6 costs that method five points
+([methods.md](methods.md))."""
 
 
 def written(page: str, kept: Mapping[str, Kept]) -> str:

@@ -34,7 +34,7 @@ class OwnModelOptions(Settings):
     epochs: int | None = Field(None, ge=1, description="epochs of fine-tuning; 2 E where not given")
     averaging: bool = Field(True, description="use the mean over the second half of these epochs")
     smoothing: float = Field(0.0, ge=0, lt=1, description="what a smoothed global model keeps a round; 0: the newest")
-    base_share: float = Field(0.6, ge=0, le=1, description="share of the base, told the site's labels, in the model")
+    base_share: float = Field(0.3, ge=0, le=1, description="share of the base, told the site's labels, in the model")
 
 
 def epochs_of(group: SiteGroup, options: OwnModelOptions) -> int:
