@@ -157,9 +157,11 @@ def test_what_a_default_was_chosen_from_is_shown_by_value(folder, monkeypatch):
     evidence.write(
         next(one for one in STUDIES if one.name == "defaults-har"), {"command": "c", "sites": {}, "runs": runs}
     )
-    page = folder / "page.md"
+    page, privacy = folder / "page.md", folder / "privacy.md"
     monkeypatch.setattr(evidence, "PAGE", page)
+    monkeypatch.setattr(evidence, "PRIVACY_PAGE", privacy)
     page.write_text("\n".join(MARKS))
+    privacy.write_text("")
     assert evidence.main(["--page"]) == 0
     assert "| `fedprox` | `mu=0.01` | 0.5 | default |" in page.read_text()
     assert "| `fedprox` | `mu=1.0` | 50.0 |  |" in page.read_text()
