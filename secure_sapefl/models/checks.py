@@ -108,6 +108,7 @@ def _check_training(module: nn.Module, about: Description) -> None:
             "The model's answer has no gradient, so nothing can be learned. Leave out detach and no_grad, and let it "
             "follow from parameters."
         )
+    _check_gradient(module, answer)
     if not _alike(answer, _answer(module, x, about, _always_the_same())):
         raise BadInput(
             "The model answers the same rows differently each time: it draws random numbers, or keeps something from "
@@ -119,6 +120,18 @@ def _check_training(module: nn.Module, about: Description) -> None:
             "The model's answer to a record depends on the other records of the batch, as after batch norm. "
             f"{_INSTEAD}."
         )
+
+
+def _check_gradient(module: nn.Module, answer: Tensor) -> None:
+    """Torch finds some mistakes only on the way back."""
+    trained = [weight for weight in module.parameters() if weight.requires_grad]
+    try:
+        torch.autograd.grad(answer.sum(), trained, allow_unused=True)
+    except RuntimeError as error:
+        raise BadInput(
+            f"The model cannot be trained, for its answer has no derivative: {str(error).partition(': [')[0]}. Where it "
+            "writes into a tensor (y += 1, relu_), let it make another (y = y + 1, relu)."
+        ) from error
 
 
 def _check_use(module: nn.Module, about: Description) -> None:

@@ -8,7 +8,7 @@ form for stacks (a plain `nn.LSTM`, say), sites are run one after another, and `
 import copy
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from itertools import accumulate, pairwise
 
@@ -22,6 +22,7 @@ from secure_sapefl.models import checks
 from secure_sapefl.models.base import Build, Description, flat
 from secure_sapefl.models.keyed import KeyedDraws
 from secure_sapefl.models.probing import draws, made_up, why_not_stacked, widest
+from secure_sapefl.models.taps import Call, LinearTaps
 
 _NO_KEY = "a model with dropout is trained with keys"
 _CHUNK_VALUES = 1 << 24  # activations held at once when models are only evaluated
@@ -105,12 +106,24 @@ class ModuleModel:
         ]
 
     def apply(self, weights: Sequence[Tensor], x: Tensor, keys: Tensor | None = None) -> Tensor:
+        return self._trained(weights, x, keys, nullcontext())
+
+    def tapped(
+        self, weights: Sequence[Tensor], x: Tensor, keys: Tensor | None = None
+    ) -> tuple[Tensor, list[list[Call]]]:
+        """The same, and of each weight the calls of linear layers that autograd does not see it in (`taps.py`)."""
+        taps = LinearTaps(weights)
+        return self._trained(weights, x, keys, taps), taps.calls
+
+    def _trained(
+        self, weights: Sequence[Tensor], x: Tensor, keys: Tensor | None, watched: AbstractContextManager[object]
+    ) -> Tensor:
         training, _ = self._at(x.device)
+        call = self._caller(training, watched)
         if not self.draws:
-            return self._stacked(self._caller(training), weights, x)
+            return self._stacked(call, weights, x)
         if keys is None:
             raise ValueError(_NO_KEY)
-        call = self._caller(training)
 
         def drawing(own: tuple[Tensor, ...], rows: Tensor, key: Tensor) -> Tensor:
             with KeyedDraws(key):
@@ -122,7 +135,7 @@ class ModuleModel:
         rows = max(1, _CHUNK_VALUES // (len(theta) * self.widest))
         _, serving = self._at(x.device)
         with torch.no_grad():
-            weights, call = self.views(theta), self._caller(serving)
+            weights, call = self.views(theta), self._caller(serving, nullcontext())
             return torch.cat([self._stacked(call, weights, part) for part in x.split(rows, dim=1)], dim=1)
 
     def module(self) -> nn.Module:
@@ -146,9 +159,10 @@ class ModuleModel:
     def initial(self, rng: np.random.Generator) -> Tensor:  # noqa: ARG002 - drawn when the module was built
         return flat(self, self.template)
 
-    def _caller(self, module: nn.Module) -> "Call":
+    def _caller(self, module: nn.Module, watched: AbstractContextManager[object]) -> "CallOne":
         def call(own: tuple[Tensor, ...], rows: Tensor) -> Tensor:
-            answer: Tensor = functional_call(module, dict(zip(self.names, own, strict=True)), (rows,))
+            with watched:
+                answer: Tensor = functional_call(module, dict(zip(self.names, own, strict=True)), (rows,))
             return answer
 
         return call
@@ -168,7 +182,7 @@ class ModuleModel:
         return self._copies[device]
 
 
-Call = Callable[[tuple[Tensor, ...], Tensor], Tensor]
+CallOne = Callable[[tuple[Tensor, ...], Tensor], Tensor]
 
 
 def _described(module: nn.Module, about: Description, names: tuple[str, ...], head: str | None) -> ModuleModel:

@@ -8,12 +8,15 @@ before them, convolutions say, is autograd's, and so are all other networks.
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
+from itertools import islice
 
 import torch
 from torch import Tensor
 
 from secure_sapefl.models.base import Model
+from secure_sapefl.models.module import ModuleModel
 from secure_sapefl.models.stacked import Layer, Linear, Relu, StackedModel, pooled_first, run
+from secure_sapefl.models.taps import Call
 from secure_sapefl.training.objective import Batch, HasSlope, Objective, TaskLoss, task_slope
 
 
@@ -24,6 +27,9 @@ class Product:
     left: Tensor  # [G, outputs, B]
     right: Tensor  # [G, B, inputs]
 
+    def written(self) -> Tensor:
+        return torch.bmm(self.left, self.right)
+
 
 Gradient = Tensor | Product
 
@@ -32,6 +38,8 @@ def gradients(model: Model, weights: Sequence[Tensor], batch: Batch, objective: 
     """Of the part of the objective that reads records; ``weights`` as ``model.views`` gives them, one gradient each."""
     if isinstance(model, StackedModel):
         return _through_layers(model, weights, batch, objective)
+    if isinstance(model, ModuleModel) and model.unstackable is None:
+        return _through_module(model, weights, batch, objective)
     return list(by_autograd(model, weights, batch, objective))
 
 
@@ -41,6 +49,30 @@ def by_autograd(model: Model, weights: Sequence[Tensor], batch: Batch, objective
         weight.requires_grad_()
     loss = objective.loss(model.apply(weights, batch.x, batch.keys), batch)
     return torch.autograd.grad(loss.sum(), weights, materialize_grads=True)
+
+
+def _through_module(
+    model: ModuleModel, weights: Sequence[Tensor], batch: Batch, objective: Objective
+) -> list[Gradient]:
+    """Linear layers inside it by hand, the rest by autograd."""
+    answers, calls = model.tapped([weight.requires_grad_() for weight in weights], batch.x, batch.keys)
+    asked = [*weights, *(call.answers for own in calls for call in own)]
+    found = torch.autograd.grad(answers, asked, _slope(objective, answers.detach(), batch), allow_unused=True)
+    slopes = iter(found[len(weights) :])
+    return [
+        _together(weight, rest, own, list(islice(slopes, len(own))))
+        for weight, rest, own in zip(weights, found[: len(weights)], calls, strict=True)
+    ]
+
+
+def _together(weight: Tensor, rest: Tensor | None, calls: Sequence[Call], slopes: Sequence[Tensor | None]) -> Gradient:
+    """What linear layers bring to a weight's gradient, and the ``rest`` of it, where either is anything."""
+    told = [(slope, call.inputs) for call, slope in zip(calls, slopes, strict=True) if slope is not None]
+    if not told:
+        return torch.zeros_like(weight) if rest is None else rest
+    slope, inputs = told[0] if len(told) == 1 else (torch.cat(parts, 1) for parts in zip(*told, strict=True))
+    product = Product(slope.mT, inputs)
+    return product if rest is None else rest + product.written()
 
 
 @cache
