@@ -25,6 +25,7 @@ def materialised(module: object, about: Description) -> nn.Module:
     """The module with everything made that it makes on first sight of a row; or why it cannot be used."""
     if not isinstance(module, nn.Module):
         raise BadInput(f"The model's function gave {type(module).__name__}, expected a torch.nn.Module.")
+    _check_uncompiled(module)
     if any(isinstance(parameter, UninitializedParameter) for parameter in module.parameters()):
         _answer(module.eval(), torch.zeros(2, *about.shape), about, nullcontext())
     return module
@@ -44,6 +45,17 @@ def in_training(module: nn.Module) -> nn.Module:
     for _, norm in _frozen_norms(module):
         norm.eval()
     return module
+
+
+def _check_uncompiled(module: nn.Module) -> None:
+    for name, layer in module.named_modules():
+        # What torch.compile returns has no public name, and to import it takes a second.
+        if isinstance(layer, torch.jit.ScriptModule) or type(layer).__name__ == "OptimizedModule":
+            part = f"The model's {name!r}" if name else "The model"
+            raise BadInput(
+                f"{part} is compiled, and cannot be run with every site's weights. Return the module as it is written, "
+                "without torch.compile or torch.jit."
+            )
 
 
 def _check_weights(module: nn.Module) -> None:
@@ -128,9 +140,10 @@ def _check_gradient(module: nn.Module, answer: Tensor) -> None:
     try:
         torch.autograd.grad(answer.sum(), trained, allow_unused=True)
     except RuntimeError as error:
+        why = str(error).partition(": [")[0]
         raise BadInput(
-            f"The model cannot be trained, for its answer has no derivative: {str(error).partition(': [')[0]}. Where it "
-            "writes into a tensor (y += 1, relu_), let it make another (y = y + 1, relu)."
+            f"The model cannot be trained, for its answer has no derivative: {why}. Where it writes into "
+            "a tensor (y += 1, relu_), let it make another (y = y + 1, relu)."
         ) from error
 
 

@@ -153,3 +153,22 @@ def test_rows_may_be_codes() -> None:
             return self.words(x.long())
 
     checks.check(checks.in_training(Words()), ABOUT)
+
+
+def test_what_only_the_way_back_finds_is_refused() -> None:
+    class Overwriting(nn.Linear):
+        def forward(self, x: Tensor) -> Tensor:
+            answer = super().forward(x).exp()
+            answer += 1  # the gradient of exp needs what is overwritten
+            return answer
+
+    refused(Overwriting(4, 2), r"has no derivative: one of the variables.*inplace operation\. .*y = y \+ 1")
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # torch's own, of torch.jit
+@pytest.mark.parametrize("compiled", [torch.compile, torch.jit.script])
+def test_compiled_modules_are_refused(compiled: Callable[[nn.Module], nn.Module]) -> None:
+    with pytest.raises(BadInput, match=r"The model is compiled.*without torch\.compile"):
+        checks.materialised(compiled(nn.Linear(4, 2)), ABOUT)
+    with pytest.raises(BadInput, match=r"model's '0' is compiled"):
+        checks.materialised(nn.Sequential(compiled(nn.Linear(4, 2))), ABOUT)
