@@ -1,5 +1,6 @@
 """What findings are made of: a table as they see it, and a sentence about one of its columns."""
 
+import re
 from dataclasses import dataclass
 from typing import Final
 
@@ -10,6 +11,19 @@ Floats = NDArray[np.float64]
 Codes = NDArray[np.int64]
 FEWEST_ROWS: Final = 30  # below, everything may look like anything
 MOST_CLASSES: Final = 20
+_LETTER: Final = r"[^\W\d_]"
+_BESIDE: Final = re.compile(  # what people write differently: spaces, quotes, full stops, a hyphen at a letter
+    rf"[\s_'\"]|(?<!\d)[.,;:]|[.,;:](?!\d)|(?<={_LETTER})-(?=\w)|(?<=\w)-(?={_LETTER})"
+)
+
+
+def spelling(name: str) -> str:
+    """The same of names that are spelt differently and may be one: `yes` and `YES`, `1` and `1.0`; but not of `-1` and
+    `1`, nor of `<5` and `>5`."""
+    try:
+        return str(float(name) + 0.0)
+    except ValueError:
+        return _BESIDE.sub("", name.casefold()) or name
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,3 +57,9 @@ class Examined:
     group_names: tuple[str, ...] = ()
     site: str = "site"
     target: Floats | None = None  # where the label is a number; ``y`` are tenths of it
+
+    @property
+    def one_spelling(self) -> Codes:
+        """``y`` where classes that are spelt differently and may be the same are one."""
+        keys = [spelling(name) for name in self.classes]
+        return np.array([keys.index(key) for key in keys], np.int64)[self.y]

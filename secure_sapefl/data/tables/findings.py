@@ -4,15 +4,15 @@ A dangerous one stops a run until somebody waves it through by its name (``--acc
 looked for: whether a study takes place must not depend on a record. Owners look for themselves, with `data check`.
 """
 
-import math
 import re
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 
 import numpy as np
 
-from secure_sapefl.data.tables.examined import FEWEST_ROWS, MOST_CLASSES, Examined, Finding, Floats
+from secure_sapefl.data.tables.copies import copies
+from secure_sapefl.data.tables.examined import FEWEST_ROWS, MOST_CLASSES, Examined, Finding, Floats, spelling
 from secure_sapefl.data.tables.leaks import follows, leaks
 from secure_sapefl.data.tables.unread import NO_VALUE, ONE_VALUE
 from secure_sapefl.errors import BadInput
@@ -21,7 +21,6 @@ FEWEST_TEST_ROWS: Final = 10
 TEST_PART: Final = 0.2
 FAR_OFF: Final = 1e4  # spreads of a column away from its middle
 WIDEST: Final = 1e6  # of a column that is nearly constant
-BY_CHANCE: Final = 10  # times as many twins as chance makes are no surprise yet: columns depend on each other
 _PERSON: Final = r"id|nr|mrn|case|fall|patient|subject|person"
 _ENDS: Final = r"nummer|number|num[eé]ro"
 _WHOSE: Final = re.compile(rf"(?i:(^|[\W_])({_PERSON})([\W_]|$)|({_ENDS})$)|[a-z]I[Dd]$")
@@ -36,7 +35,7 @@ def findings(*tables: Examined) -> tuple[Finding, ...]:
 
 def picture_findings(table: Examined) -> tuple[Finding, ...]:
     """Of images, whose one column says which are equal."""
-    return tuple(finding for look in (_spellings, _duplicates, _sites) for finding in look(table))
+    return tuple(finding for look in (_spellings, copies, _sites) for finding in look(table))
 
 
 def require_accepted(found: Sequence[Finding], accepted: str) -> None:
@@ -91,8 +90,8 @@ def _spellings(table: Examined) -> Iterator[Finding]:
     for column, names in columns:
         alike = defaultdict(list)
         for name in names:
-            alike[re.sub(r"[\W_]+", "", name.casefold())].append(name)
-        twice = next((group for key, group in alike.items() if key and len(group) > 1), None)
+            alike[spelling(name)].append(name)
+        twice = next((group for group in alike.values() if len(group) > 1), None)
         if twice is not None:
             says = f"{' and '.join(map(repr, twice))} are spelt differently and may be the same"
             yield Finding(kind="spelling", column=column, says=says, dangerous=column == table.label)
@@ -119,37 +118,6 @@ def _far_off(table: Examined) -> Iterator[Finding]:
             words = "one value is" if count == 1 else f"{count:,} values are"
             says = f"{words} over {FAR_OFF:,.0f} times as far from the middle as most; perhaps a code for missing"
             yield Finding(kind="outlier", column=name, says=says, dangerous=True)
-
-
-def _duplicates(table: Examined) -> Iterator[Finding]:
-    rows = [row.tobytes() + label.tobytes() for row, label in zip(table.X + 0.0, table.y, strict=True)]
-    distinct = list({row: place for place, row in enumerate(rows)}.values())
-    if len(rows) - len(distinct) <= BY_CHANCE * _twins_by_chance(table, distinct):
-        return
-    groups = np.zeros(len(rows), np.int64) if table.group is None else table.group
-    within = sum(count - 1 for count in Counter(zip(rows, groups.tolist(), strict=True)).values())
-    if within:
-        says = f"{within:,} records are exact copies of another of the same site"
-        yield Finding(kind="duplicates", column=table.label, says=f"with all others, {says}")
-    homes = defaultdict(set)
-    for row, group in zip(rows, groups.tolist(), strict=True):
-        homes[row].add(group)
-    between = sum(len(found) > 1 for found in homes.values())
-    if between:
-        says = f"{between:,} records stand at several sites, word for word: one may test on what another trains on"
-        yield Finding(kind="shared", column=table.site, says=says, dangerous=between >= 3)
-
-
-def _twins_by_chance(table: Examined, distinct: Sequence[int]) -> float:
-    """Pairs of equal records to be expected of columns like those of the distinct ones, had they nothing in common."""
-    columns = [*table.X[distinct].T, table.y[distinct].astype(np.float64)]
-    return len(table.y) ** 2 / 2 * math.prod(_alike(column) for column in columns)
-
-
-def _alike(column: Floats) -> float:
-    """The chance that two records have the same value."""
-    counts, n = np.unique(column, return_counts=True)[1], len(column)
-    return float((counts * (counts - 1)).sum() / max(n * (n - 1), 1))
 
 
 def _sites(table: Examined) -> Iterator[Finding]:
@@ -190,6 +158,6 @@ _LOOKS: Final[tuple[Callable[[Examined], Iterator[Any]], ...]] = (
     _spellings,
     _constant,
     _far_off,
-    _duplicates,
+    copies,
     _sites,
 )

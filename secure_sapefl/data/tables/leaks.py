@@ -13,14 +13,15 @@ FEWEST_OF_A_CLASS: Final = 5  # below, a column may tell a class by chance
 
 
 def leaks(table: Examined) -> Iterator[Finding]:
+    y = table.one_spelling if table.target is None else table.y
     for place, name in enumerate(table.names):
         values = table.X[:, place]
         known = ~np.isnan(values)
-        if (told := _told(values[known], table.y[known])) is not None:
+        if (told := _told(values[known], y[known])) is not None:
             same = "equal" if told == 1 else "nearly equal"
             says = f"{same} to the label {table.label!r}: it tells the class of {told:.1%} of the records by itself"
             yield Finding(kind="label", column=name, says=says, dangerous=True)
-        elif (told := _told(known.astype(np.float64), table.y)) is not None:
+        elif (told := _told(known.astype(np.float64), y)) is not None:
             says = f"whether it is recorded tells the label {table.label!r} of {told:.1%} of the records by itself"
             yield Finding(kind="label", column=name, says=says, dangerous=True)
 

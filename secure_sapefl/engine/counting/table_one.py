@@ -47,6 +47,11 @@ def simulated_table_one(table: Table, schema: TableSchema, asked: Asked) -> Outc
         raise BadInput(
             f'{table.source}: whose records are these? Name the column of the site in the schema: site = "…".'
         )
+    if len(table.group_names) < asked.least:  # known before anybody pays for noise
+        raise BadInput(
+            f"{table.source} of {len(table.group_names)} sites: {asked.least} are asked for in a sum. Choose a smaller "
+            "--min-cohort."
+        )
     plan, sites = by_class(schema), {}
     payments = None if asked.budget is None else _paid(asked.budget, asked.ledgers, table.group_names)
     for code, name in enumerate(table.group_names):

@@ -105,28 +105,6 @@ def test_seldom_is_not_far_off(sound: Examined) -> None:
     assert named(with_column(sound, "dialysis", alone)) == {"outlier:dialysis": True}
 
 
-def test_a_file_that_was_pasted_twice(sound: Examined) -> None:
-    assert sound.group is not None
-    twice = replace(sound, X=np.tile(sound.X, (2, 1)), y=np.tile(sound.y, 2), group=np.tile(sound.group, 2))
-    assert named(twice) == {"duplicates:ill": False}
-    assert named(replace(twice, group=np.repeat([0, 1], N))) == {"shared:site": True}
-
-
-def test_copies_within_a_site_and_between_sites(sound: Examined) -> None:
-    for copy, original in ((2, 0), (5, 0), (7, 0), (9, 4)):
-        sound.X[copy], sound.y[copy] = sound.X[original], sound.y[original]
-    found = {one.name: one for one in findings(sound)}
-    assert set(found) == {"duplicates:ill", "shared:site"}
-    assert not found["shared:site"].dangerous
-    assert "2 records stand at several sites" in found["shared:site"].says
-    sound.X[11], sound.y[11] = sound.X[6], sound.y[6]
-    assert named(sound)["shared:site"]
-
-
-def test_few_values_make_twins_no_surprise(sound: Examined) -> None:
-    assert named(replace(sound, X=sound.X[:, 1:], names=sound.names[1:], levels=sound.levels[1:])) == {}
-
-
 def test_sites_that_cannot_be_judged(sound: Examined) -> None:
     group = np.where(np.arange(N) < 20, 0, 1)
     assert named(replace(sound, group=group)) == {"few:site": False}

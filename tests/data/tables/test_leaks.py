@@ -1,5 +1,7 @@
 """Columns that tell the label by themselves, and those that only help."""
 
+from dataclasses import replace
+
 import numpy as np
 
 from secure_sapefl.data.tables.examined import Examined
@@ -30,6 +32,13 @@ def test_the_label_again_exactly_nearly_or_as_a_number() -> None:
     assert said(nearly).startswith("nearly equal")
     assert said(Y + RNG.uniform(0, 0.5, N))
     assert not said(Y + RNG.normal(0, 1, N))
+
+
+def test_the_label_again_whose_classes_are_spelt_in_several_ways() -> None:
+    spelt = np.where((Y == 1) & (np.arange(N) % 3 == 0), 2, Y)
+    assert not said(Y, spelt)
+    (found,) = leaks(replace(table(Y, spelt), classes=("no", "yes", "YES")))
+    assert found.says.startswith("equal to the label 'ill'")
 
 
 def test_a_seldom_outcome_again() -> None:

@@ -55,10 +55,13 @@ def test_with_a_budget_counts_are_near_and_not_the_same(columns: Columns) -> Non
     assert noise_of(Budget(epsilon=0.5, delta=1e-5), schema) > noise_of(budget, schema) > 1
 
 
-def test_too_few_sites_and_no_sites(columns: Columns) -> None:
+def test_too_few_sites_and_no_sites(columns: Columns, tmp_path: Path) -> None:
+    """Nobody has paid for noise by then."""
     schema = described(columns)
-    with pytest.raises(BadInput, match="3 sites sent a score above 0, the study asks for 4"):
-        simulated_table_one(table_of(columns, schema), schema, Asked(smallest=5, least=4))
+    asked = Asked(smallest=5, least=4, budget=Budget(epsilon=2.0, delta=1e-5), ledgers=tmp_path / "ledgers")
+    with pytest.raises(BadInput, match="of 3 sites: 4 are asked for in a sum"):
+        simulated_table_one(table_of(columns, schema), schema, asked)
+    assert not (tmp_path / "ledgers").exists()
     alone = schema.model_copy(update={"site": None, "ignored": ("site",)})
     with pytest.raises(BadInput, match="whose records are these"):
         simulated_table_one(table_of(columns, alone), alone, Asked(smallest=5, least=2))
