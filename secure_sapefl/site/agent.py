@@ -32,7 +32,7 @@ from secure_sapefl.storage.parts import Parts
 from secure_sapefl.study.counting import CountingTerms
 from secure_sapefl.study.terms import StudyTerms
 from secure_sapefl.transport.heads import upload_parts
-from secure_sapefl.transport.wire import ToServer, ToSite, read_to_site, write_to_server
+from secure_sapefl.transport.wire import ToServer, ToSite, is_to_site, read_to_site, write_to_server
 
 _log = logging.getLogger(__name__)
 _OTHER_ATTEMPT: Final = "this round was answered in another attempt, and the update is not on disk any more."
@@ -106,11 +106,7 @@ class Agent:
 
     def is_addressed_by(self, parts: Parts) -> bool:
         """Whether the coordinator wrote this in the study that this agent is of."""
-        try:
-            read_to_site(parts, self._terms.file.coordinator_keys, self._terms.file.wire_name)
-        except FrameRejected:
-            return False
-        return True
+        return is_to_site(parts, self._terms.file.coordinator_keys, self._terms.file.wire_name)
 
     def _read(self, parts: Parts) -> ToSite:
         message = read_to_site(parts, self._terms.file.coordinator_keys, self._terms.file.wire_name)

@@ -17,6 +17,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from sapefl_crypto.errors import FrameRejected
 from sapefl_crypto.keys.identity import SiteIdentity
 from sapefl_crypto.secret import Secret
 from secure_sapefl.data.federation import ClientData
@@ -51,9 +52,11 @@ from secure_sapefl.transport.expiry import CertificateWatch
 from secure_sapefl.transport.flower import Child, Tls, listens
 from secure_sapefl.transport.relay import RelayFolder
 from secure_sapefl.transport.users import OtherUser
+from secure_sapefl.transport.wire import is_to_site
 
 _log = logging.getLogger(__name__)
 _POLL_SECONDS: Final = 0.5
+_TOO_EARLY: Final = "The first round of training began before this site had made its table ready."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,6 +89,8 @@ class RunningSite:
     _written: float = field(default=0.0)
 
     def answer(self, parts: Parts) -> Parts:
+        if self.agreeing and is_to_site(parts, self.file.coordinator_keys, self.file.wire_name):
+            raise FrameRejected(_TOO_EARLY)  # nothing is wrong with it, and the server asks again: no line for a ledger
         early = self.before is not None and self.before.is_addressed_by(parts)
         answer = (self.before if early and self.before is not None else self.agent).answer(parts)
         self.last_message = datetime.now(UTC).isoformat(timespec="seconds")

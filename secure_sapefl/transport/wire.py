@@ -121,6 +121,15 @@ def read_to_site(parts: Parts, coordinator: SitePublicKeys, study: str) -> ToSit
         )
 
 
+def is_to_site(parts: Parts, coordinator: SitePublicKeys, study: str) -> bool:
+    """Whether the coordinator wrote this in the study of that name."""
+    try:
+        read_to_site(parts, coordinator, study)
+    except FrameRejected:
+        return False
+    return True
+
+
 def write_to_server(message: ToServer, site: SiteIdentity, study: str) -> Parts:
     pieces: list[bytes] = []
     head = {

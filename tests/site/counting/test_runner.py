@@ -2,12 +2,18 @@
 
 import json
 from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
+from sapefl_crypto import FrameRejected
 from secure_sapefl.errors import HomeRejected
 from secure_sapefl.site.agent import Agent
 from secure_sapefl.site.counting.runner import Counter
+from secure_sapefl.site.ledger.files import LedgerFiles
+from secure_sapefl.site.runner import RunningSite
+from secure_sapefl.transport.expiry import CertificateWatch
 from tests.counting_study import CountingWorld
 
 Made = Callable[..., CountingWorld]
@@ -41,6 +47,25 @@ def test_sites_agree_once_and_nobody_is_asked_again(made: Made) -> None:
 def test_a_site_that_is_stopped_before_has_nothing(made: Made) -> None:
     study = made(preparation="common")
     assert not alone(study, "north").agree(lambda _: None)
+
+
+def test_training_that_begins_while_a_site_still_counts_is_no_refusal(made: Made, tmp_path: Path) -> None:
+    """The server asks again. A ledger that spoke of a replay would speak of an honest study."""
+    study = made(preparation="common")
+    agents = study.agents
+    study.run(until=lambda: all(agent.over for agent in agents.values()))
+    assert study.server is not None
+    early = study.server.next_message(0)
+    assert early is not None
+    relay, status, file = SimpleNamespace(restarts=0), tmp_path / "status.json", study.world.file
+    counting = RunningSite(file, agents["north"], relay, status, "cpu", CertificateWatch(None), agreeing=True)
+    for parts, refused in ((early, 0), ((b"noise",), 1)):
+        with pytest.raises(FrameRejected):
+            counting.answer(parts)
+        assert counting.status()["refused_letters"] == refused
+    home = study.homes["north"]
+    notes = [one.event.note for one in LedgerFiles(home.ledger_path).read(home.public).entries]
+    assert not any("replay" in note for note in notes)
 
 
 def test_without_enough_counts_there_is_no_preparation_and_a_sentence(made: Made) -> None:
