@@ -1,6 +1,6 @@
 """A comparison as sheets for people and records for programs."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from secure_sapefl.experiments import paper
@@ -49,7 +49,7 @@ def document(comparison: Comparison) -> Document:
         title="Comparison of methods",
         setting=(*described(request.setting), *_judged(request), *sources(request.tasks, comparison.results)),
         sheets=tuple(sheets),
-        notes=(*_notes(request), *((NOTE,) if of_sites else ()), paper.PROTOCOL),
+        notes=(*_notes(request), *((NOTE,) if of_sites else ()), *_about_the_paper(sheets)),
         records=tuple(_records(request, tables)),
         extra={
             "metrics": directions(shown for _, shown in tables),
@@ -73,14 +73,22 @@ def _overview(request: Request, tables: Tables, metric: Shown) -> Sheet:
 
 
 def _details(request: Request, tables: Tables, task: Task, metric: Shown) -> Sheet:
+    """With a column for the paper where it has a number."""
+    theirs = [_published(request, metric, task, contender) for contender in request.contenders]
+    beside = theirs if any(theirs) else []
     rows = []
-    for contender in request.contenders:
+    for place, contender in enumerate(request.contenders):
         placement = tables[task.label, metric][contender.label]
-        theirs = percent(_published(request, metric, task, contender))
+        paper_cell = [percent(one) for one in beside[place : place + 1]]
         ours = amount(placement.estimate, metric)
-        rows.append((contender.label, theirs, ours, str(placement.rank), *_duel(placement.duel, metric)))
-    header = ("method", "paper", "ours", "rank", "against best other", "p (Holm)", "more than noise")
+        rows.append((contender.label, *paper_cell, ours, str(placement.rank), *_duel(placement.duel, metric)))
+    names = ("paper", "ours") if beside else ("mean",)
+    header = ("method", *names, "rank", "against best other", "p (Holm)", "more than noise")
     return Sheet(title=f"{task.label}: {with_unit(metric)}", header=header, rows=tuple(rows))
+
+
+def _about_the_paper(sheets: Iterable[Sheet]) -> tuple[str, ...]:
+    return (paper.PROTOCOL,) if any("paper" in sheet.header for sheet in sheets) else ()
 
 
 def _duel(duel: Duel | None, metric: Shown) -> tuple[str, str, str]:

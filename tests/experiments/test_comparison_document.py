@@ -63,6 +63,17 @@ def test_a_comparison_as_markdown(comparison: Comparison) -> None:
     assert "- 2 rounds, 100% of the sites in each, seeds 0 to 1\n" in text
     assert "plaintext: for research speed" in text
     assert "Wilcoxon signed-rank" in text
+    assert "Its numbers are context" in text
+
+
+def test_where_the_paper_has_nothing_it_is_not_spoken_of(
+    tiny: Callable[..., Setting], result: Callable[..., CellResult]
+) -> None:
+    request = Request(setting=tiny(), tasks=(Task(dataset="mine.csv"),), contenders=(Contender(method="fedavg"),))
+    made = document(Comparison(request=request, results={("mine.csv", "fedavg"): (result(0.5),)}, choices={}))
+    assert made.sheets[0].header[:3] == ("method", "mean", "rank")
+    assert made.sheets[0].rows[0][:3] == ("fedavg", "50.00", "1")
+    assert "paper" not in made.to_markdown()
 
 
 def test_a_comparison_for_programs(comparison: Comparison) -> None:
