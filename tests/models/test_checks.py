@@ -166,7 +166,7 @@ def test_what_only_the_way_back_finds_is_refused() -> None:
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")  # torch's own, of torch.jit
-@pytest.mark.parametrize("compiled", [torch.compile, torch.jit.script])
+@pytest.mark.parametrize("compiled", [pytest.param(torch.compile, marks=pytest.mark.slow), torch.jit.script])
 def test_compiled_modules_are_refused(compiled: Callable[[nn.Module], nn.Module]) -> None:
     with pytest.raises(BadInput, match=r"The model is compiled.*without torch\.compile"):
         checks.materialised(compiled(nn.Linear(4, 2)), ABOUT)
