@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from secure_sapefl.algorithms.fedprox import FedProxOptions
 from secure_sapefl.engine.simulator import simulate
 from secure_sapefl.errors import BadInput, OutputFailed
 from secure_sapefl.experiments import cells
@@ -47,7 +48,7 @@ def test_everything_that_changes_numbers_changes_the_name(tiny: Callable[..., Se
 
 
 def test_a_default_spelt_out_and_the_folder_of_the_data_do_not(tiny: Callable[..., Setting], tmp_path: Path) -> None:
-    plain, spelt = Contender(method="fedprox"), Contender(method="fedprox", options={"mu": 0.1})
+    plain, spelt = Contender(method="fedprox"), Contender(method="fedprox", options=FedProxOptions().model_dump())
     assert cell_of(tiny(), plain).digest == cell_of(tiny(data_dir=tmp_path), spelt).digest
 
 
