@@ -84,10 +84,11 @@ def _studies() -> tuple[Study, ...]:
     paper = "--partition dirichlet --kappa 0.3 --clients 100 --rounds 100 --seeds 3"
     faster = f"{paper} --server-momentum 0.7"
     groups = "--partition clustered --rounds 100 --seeds 3 --data-option flip_y=0"
+    unsplit = ",".join(name for name, method in ALGORITHMS.items() if not method.splits_models)
     cheap = {
         "synthetic": f"--dataset synthetic {paper}",
         "har": f"--dataset har {paper}",
-        "heart": "--dataset heart --model linear --rounds 100 --seeds 3",
+        "heart": f"--dataset heart --model linear --methods {unsplit} --rounds 100 --seeds 3",
         "clustered-20": f"--dataset synthetic {groups} --kappa 5 --clients 20 --rows 4000",
         "clustered-40": f"--dataset synthetic {groups} --kappa 5 --clients 40 --rows 8000",
         "clustered-20-skewed": f"--dataset synthetic {groups} --kappa 0.5 --clients 20 --rows 4000",

@@ -1,10 +1,12 @@
 """What an experiment varies: tasks (datasets, divided), contenders (methods with options) and seeds."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+from secure_sapefl.algorithms.base import Algorithm
 from secure_sapefl.algorithms.own import configured
 from secure_sapefl.config import Config, PrivacyUnit
 from secure_sapefl.data import DATASETS, Federation, Progress
@@ -13,9 +15,10 @@ from secure_sapefl.engine.privacy import warn_of_preparation
 from secure_sapefl.errors import BadInput
 from secure_sapefl.experiments.cells import Cell, JudgedOn, federation_for
 from secure_sapefl.experiments.datafiles import data_digest
-from secure_sapefl.models.base import Description
+from secure_sapefl.models.base import Description, Model
 from secure_sapefl.privacy.delta import warn_of_delta
-from secure_sapefl.protocol.blueprint import started
+from secure_sapefl.protocol.blueprint import check_task, check_training, started
+from secure_sapefl.tasks.base import Task as LearningTask
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -95,15 +98,34 @@ def check(setting: Setting, tasks: Sequence[Task], contenders: Sequence[Contende
     """Find every mistake before the first cell is run, and fetch what is missing once and not in every process."""
     _no_repeats("dataset", [task.label for task in tasks])
     _no_repeats("method", [contender.label for contender in contenders])
-    for contender in contenders:
-        configured(contender.method, contender.options)
+    methods = {contender.label: configured(contender.method, contender.options)[0] for contender in contenders}
     for task in tasks:
         cell = setting.cell(task, contenders[0], setting.base.seed)
         federation = federation_for(cell, progress)
         task_found = task_of(cell.config, federation).task
         about = Description(federation.shape, task_found.outputs(federation.classes), task_found.name)
-        started(cell.config, about)
+        model = started(cell.config, about).model
+        _all_fit(methods, partial(_fits, task_found, model, cell.config))
         _warn(cell.config, federation)
+
+
+def _fits(task: LearningTask, model: Model, config: Config, method: Algorithm) -> None:
+    check_task(task, method)
+    check_training(model, method, config)
+
+
+def _all_fit(methods: Mapping[str, Algorithm], fits: Callable[[Algorithm], None]) -> None:
+    """Refuse those that cannot be run here, all at once, and name the others."""
+    refused = {}
+    for label, method in methods.items():
+        try:
+            fits(method)
+        except BadInput as error:
+            refused[label] = str(error)
+    if refused:
+        others = ",".join(label for label in methods if label not in refused)
+        ask = f" Or compare the others: --methods {others}" if others else ""
+        raise BadInput(" ".join(dict.fromkeys(refused.values())) + ask)
 
 
 def _warn(config: Config, federation: Federation) -> None:

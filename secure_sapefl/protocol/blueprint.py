@@ -61,11 +61,10 @@ class Blueprint:
         """``shape`` is a row's, ``classes`` the number of its classes or labels; ``largest_site`` is the most training
         rows any site declares; ``build`` makes the model where it is not the configuration that names it, or is
         all that is known of one whose code runs elsewhere; ``late`` are sites that will come after the last round."""
-        _check_task(task, algorithm)
+        check_task(task, algorithm)
         start = started(config, Description(shape, task.outputs(classes), task.name), build)
         model = start.model
-        _check_split(model, algorithm, config)
-        _check_steps(algorithm, config)
+        check_training(model, algorithm, config)
         facts = StudyFacts(
             cohort=cohort_size(config.participation, len(sites)),
             largest_site=largest_site,
@@ -138,16 +137,8 @@ def started(config: Config, about: Description, build: OwnCode | DeclaredModel |
     return Start(model=made_.model, theta=theta, sources={**sources, "init": state.digest}, init=taken)
 
 
-def _check_steps(algorithm: Algorithm, config: Config) -> None:
-    chosen = (config.optimizer, config.momentum, config.weight_decay, config.max_grad_norm)
-    if algorithm.takes_own_steps and chosen != ("sgd", 0.0, 0.0, None):
-        raise BadInput(
-            f"{algorithm.title} takes plain steps of its own. Leave out --optimizer, --momentum, --weight-decay and "
-            "--max-grad-norm."
-        )
-
-
-def _check_task(task: Task, algorithm: Algorithm) -> None:
+def check_task(task: Task, algorithm: Algorithm) -> None:
+    """Whether a method can do this task."""
     if task.labels != "class" and algorithm.classes_for is not None:
         raise BadInput(
             f"{algorithm.title} needs classes, for {algorithm.classes_for}; the labels of {task.name} are none. Choose "
@@ -155,9 +146,16 @@ def _check_task(task: Task, algorithm: Algorithm) -> None:
         )
 
 
-def _check_split(model: Model, algorithm: Algorithm, config: Config) -> None:
+def check_training(model: Model, algorithm: Algorithm, config: Config) -> None:
+    """Whether a method can train this model, in the steps that were asked for."""
     if algorithm.splits_models and not 0 < model.head_start < model.parameters:
         raise BadInput(
             f"{algorithm.title} treats body and head of a model apart, and nobody says where the head of "
             f"{config.model!r} begins. Name it, for instance --head fc; a linear model has no body."
+        )
+    chosen = (config.optimizer, config.momentum, config.weight_decay, config.max_grad_norm)
+    if algorithm.takes_own_steps and chosen != ("sgd", 0.0, 0.0, None):
+        raise BadInput(
+            f"{algorithm.title} takes plain steps of its own. Leave out --optimizer, --momentum, --weight-decay and "
+            "--max-grad-norm."
         )

@@ -47,3 +47,13 @@ def test_mistakes_are_found_before_the_first_cell(
 ) -> None:
     with pytest.raises(BadInput, match=sentence):
         check(tiny(), tasks, contenders, lambda *_: None)
+
+
+def test_methods_that_cannot_train_the_model_are_named_before_the_first_cell_with_those_that_can(
+    tiny: Callable[..., Setting],
+) -> None:
+    contenders = [Contender(method=name) for name in ("local", "fedafk", "sapefl", "fedas")]
+    with pytest.raises(BadInput, match=r"FedAFK .* FedAS .* others: --methods local,sapefl$"):
+        check(tiny(model="linear"), [SYNTHETIC], contenders, lambda *_: None)
+    with pytest.raises(BadInput, match=r"FedAFK .* no body.$"):
+        check(tiny(model="linear"), [SYNTHETIC], [Contender(method="fedafk")], lambda *_: None)
