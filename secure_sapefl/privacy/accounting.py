@@ -116,7 +116,7 @@ def orders_near(epsilon: float, delta: float) -> Orders:
     Steinke 2016, arXiv:1605.02065, Proposition 1.3); sampling shifts that order by less than the margin taken here.
     """
     size = math.sqrt(-math.log(delta))
-    expected = size / (math.sqrt(size**2 + epsilon) - size)
+    expected = size * (math.sqrt(size**2 + epsilon) + size) / epsilon
     near = tuple(order for order in ORDERS if expected / 10 <= order - 1 <= 3 * expected)
     return near or ORDERS
 

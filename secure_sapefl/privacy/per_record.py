@@ -33,7 +33,7 @@ def clipped_sum(
 ) -> list[Tensor]:
     """sum_i weight_i g_i min(1, clip / |g_i|), g_i the gradient of record i's loss: one tensor for each of ``weights``.
 
-    Padding has weight 0 and so adds nothing.
+    Padding has weight 0 and so adds nothing. Where weights are double, so is the sum.
     """
 
     def of_sites(sites: slice) -> Sequence[RecordGradients]:

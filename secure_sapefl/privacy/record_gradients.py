@@ -18,7 +18,8 @@ class RecordGradients(Protocol):
         """Of all these weights together, [G, B]."""
 
     def combined(self, factors: Tensor) -> tuple[Tensor, ...]:
-        """sum_i factor_i gradient_i over the records of each site, ``factors`` [G, B]: of weight and of bias, say."""
+        """sum_i factor_i gradient_i over the records of each site, ``factors`` [G, B]: of weight and of bias, say. The
+        sum is made in the precision of the factors."""
 
     def only(self, sound: Tensor) -> "RecordGradients":
         """The same with 0 for every record that is not ``sound``, bool [G, B]."""
@@ -34,7 +35,7 @@ class LinearGradients:
 
     def combined(self, factors: Tensor) -> tuple[Tensor, Tensor]:
         scaled = self.slopes * factors.unsqueeze(2)
-        return torch.bmm(scaled.transpose(1, 2), self.inputs), scaled.sum(1)
+        return torch.bmm(scaled.transpose(1, 2), self.inputs.to(scaled.dtype)), scaled.sum(1)
 
     def only(self, sound: Tensor) -> "LinearGradients":
         return LinearGradients(where_sound(sound, self.inputs), where_sound(sound, self.slopes))
@@ -57,7 +58,8 @@ class ConvolutionGradients:
 
     def combined(self, factors: Tensor) -> tuple[Tensor, Tensor]:
         weigh = factors.unsqueeze(1)
-        return torch.bmm(weigh, self.weight.flatten(2)).squeeze(1), torch.bmm(weigh, self.bias).squeeze(1)
+        weight, bias = self.weight.flatten(2).to(weigh.dtype), self.bias.to(weigh.dtype)
+        return torch.bmm(weigh, weight).squeeze(1), torch.bmm(weigh, bias).squeeze(1)
 
     def only(self, sound: Tensor) -> "ConvolutionGradients":
         return ConvolutionGradients(where_sound(sound, self.weight), where_sound(sound, self.bias))
@@ -73,7 +75,8 @@ class DenseGradients:
         return self.values.flatten(2).square().sum(2)
 
     def combined(self, factors: Tensor) -> tuple[Tensor, ...]:
-        return (torch.bmm(factors.unsqueeze(1), self.values.flatten(2)).squeeze(1).unflatten(1, self.values.shape[2:]),)
+        values = self.values.flatten(2).to(factors.dtype)
+        return (torch.bmm(factors.unsqueeze(1), values).squeeze(1).unflatten(1, self.values.shape[2:]),)
 
     def only(self, sound: Tensor) -> "DenseGradients":
         return DenseGradients(where_sound(sound, self.values))

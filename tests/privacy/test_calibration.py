@@ -82,6 +82,12 @@ def test_a_method_that_releases_nothing_needs_no_noise() -> None:
     assert calibrate(Budget(2.0, 1e-5), nothing) == Noise(None, None)
 
 
+@pytest.mark.parametrize("epsilon", [5e-324, 1e-300])
+def test_a_budget_of_next_to_nothing_is_a_sentence(epsilon: float) -> None:
+    with pytest.raises(BadInput, match="No amount of noise"):
+        calibrate(Budget(epsilon, 1e-5), SAPEFL)
+
+
 def test_an_impossible_budget_is_a_sentence() -> None:
     endless = Schedule(rounds=10**6, steps=10**6, sample_rate=1.0, queries=0, score_fraction=0.1)
     with pytest.raises(BadInput, match="No amount of noise"):

@@ -122,8 +122,8 @@ class GhostGradients:
         return self.norms
 
     def combined(self, factors: Tensor) -> tuple[Tensor, ...]:
-        """The second pass: it uses the graph up."""
-        scaled = self.begun.slopes * factors[0].unsqueeze(1)
+        """The second pass: it uses the graph up. Its precision is the module's, whatever that of the factors."""
+        scaled = self.begun.slopes * factors[0].unsqueeze(1).to(self.begun.slopes.dtype)
         with unremarked():
             found = torch.autograd.grad(self.begun.answers, self.begun.parameters, scaled, materialize_grads=True)
         return tuple(one[None] for one in found)

@@ -3,11 +3,13 @@
     records i drawn independently with probability q
     round(sum_i clipped(g_i) / step) + round(N(0, (share * S / step)^2))        S = C + step sqrt(P)
 
-Clipping is to a little less than C: what floating point adds to a sum of float32 gradients stays within C.
+Clipping is to a little less than C, which leaves room for what floating point does to a gradient. It must do nothing to
+the sum: in float32 a sum over thousands of records that agree is wrong by more than one of them may move it. So it is
+made in double precision, a few records at a time.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
@@ -15,6 +17,7 @@ import torch
 from torch import Tensor
 
 from secure_sapefl.models.base import Model
+from secure_sapefl.models.keyed import derived
 from secure_sapefl.privacy.events import Event
 from secure_sapefl.privacy.group import PrivateGroup
 from secure_sapefl.privacy.per_record import clipped_sum
@@ -24,12 +27,16 @@ from secure_sapefl.privacy.shared.grid import rounded, rounded_gaussian
 from secure_sapefl.privacy.shared.persons import person_sum
 from secure_sapefl.privacy.trainer import sampled_plan
 from secure_sapefl.streams import Purpose
-from secure_sapefl.training.objective import LocalLoss
+from secure_sapefl.training.objective import Batch, LocalLoss
 from secure_sapefl.training.plan import Plan, Shard
 from secure_sapefl.training.trainer import STACK_BYTES, Trainer, batches, stacks
 
 ROOM: Final = 1 - 2.0**-10
 """Of the clip, for records; the rest is for rounding errors of float32."""
+
+_AT_A_TIME: Final = 64
+"""Records of a site whose gradients are made together. Of a module clipped by norms alone (`modules/ghost.py`) they are
+added up in float32, so few that it makes no difference."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,4 +88,17 @@ def _sums(model: Model, theta: Tensor, shard: Shard, plan: Plan, clip: float) ->
     for part in stacks(len(shard), model, STACK_BYTES if theta.device.type == "cpu" else None):
         for active, batch in batches(shard.narrow(part), plan.narrow(part)):
             weights = model.views(theta.expand(active, -1))
-            yield torch.cat([piece.flatten(1) for piece in clipped_sum(model, weights, batch, LocalLoss(), clip)], 1)
+            total = torch.zeros((active, len(theta)), dtype=torch.float64, device=theta.device)
+            for some in _few_at_a_time(batch):
+                sums = clipped_sum(model, weights, some, LocalLoss(), clip)
+                total += torch.cat([one.flatten(1) for one in sums], 1)
+            yield total
+
+
+def _few_at_a_time(batch: Batch) -> Iterator[Batch]:
+    """With weights, and so sums, in double precision. What a model draws for a record is drawn for each part anew."""
+    for first in range(0, batch.x.shape[1], _AT_A_TIME):
+        part = slice(first, first + _AT_A_TIME)
+        x, y, rows, weight = (whole[:, part] for whole in (batch.x, batch.y, batch.rows, batch.weight))
+        keys = None if batch.keys is None else derived(batch.keys, first)
+        yield replace(batch, x=x, y=y, rows=rows, weight=weight.double(), keys=keys)

@@ -23,20 +23,22 @@ def person_sum(
     """The sum over the persons of one site who are drawn, at the common model ``theta`` [P], not yet noised, [P]."""
     persons = torch.unique(shard.persons_of(site))
     drawn = persons[torch.from_numpy(randomness.uniform(len(persons)) < rate).to(persons.device)]
-    total = torch.zeros_like(theta)
+    total = torch.zeros_like(theta, dtype=torch.float64)
     for some in drawn.split(max(1, STACK_BYTES // (theta.element_size() * len(theta)))) if len(drawn) else ():
         gradients = trainer.gradient(theta.expand(len(some), -1), _batch(shard, site, some), LocalLoss())
-        total += _clipped(gradients, clip).sum(0)
+        total += _clipped(gradients, clip).sum(0, dtype=torch.float64)
     return total
 
 
 def _batch(shard: Shard, site: int, persons: Tensor) -> Batch:
-    """All records of each of the persons, side by side as sites stand elsewhere."""
+    """All records of each of the persons, side by side as sites stand elsewhere. A person with fewer than others has
+    the first of them again, with weight 0: 0 times somebody else's record that gives no number would be no number."""
     whose, (x, y) = shard.persons_of(site), shard.site(site)
     own = [torch.nonzero(whose == person).squeeze(1) for person in persons]
     rows = pad_sequence(own, batch_first=True)
     counts = torch.tensor([len(one) for one in own], device=x.device).unsqueeze(1)
-    weight = (torch.arange(rows.shape[1], device=x.device) < counts) / counts
+    there = torch.arange(rows.shape[1], device=x.device) < counts
+    rows, weight = rows.where(there, rows[:, :1]), there / counts
     return Batch(x[rows], y[rows], rows, weight.to(x.dtype), _keys(shard, site, len(own)), shard.task)
 
 

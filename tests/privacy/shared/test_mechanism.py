@@ -105,6 +105,20 @@ def test_float32_stays_within_the_room_that_clipping_leaves(paid_group: Group, s
     assert np.linalg.norm(error) < (1 - ROOM) / 2 + rounding
 
 
+def test_a_sum_over_thousands_of_records_that_agree_is_exact(paid_group: Group, theta: Tensor) -> None:
+    """In float32 it would be wrong by more than a clip: by more, that is, than one record may move it."""
+    many, x, y = 20_000, torch.tensor([[3.0, -1.0, 4.0, 1.5]]), torch.tensor([2])
+    group = paid_group(1, MODEL.parameters, rate=1.0, most_units=many)
+    shard = Shard(x.expand(many, -1), y.expand(many), (0,), (many,))
+    sent = group.gradient_sums(theta, MODEL, shard)[0].double().numpy() * 2**group.carriage.bits
+    _, source = drawn(0, 0, many, 1.0)
+    share = share_of(paid_group(1, MODEL.parameters, rate=1.0, most_units=many))
+    noise = rounded_gaussian(source, group.carriage.deviation(share), MODEL.parameters)
+    error = (sent - noise) * group.carriage.step - many * sum_by_hand(theta, x, y, ROOM)
+    of_one_record = 2.0**-20 * many  # its gradient is made in float32, here 20,000 times
+    assert np.linalg.norm(error) < group.carriage.step * math.sqrt(MODEL.parameters) / 2 + of_one_record
+
+
 def test_a_payment_is_good_for_one_step(paid_group: Group, shard: Shard, theta: Tensor) -> None:
     group = paid_group(3, MODEL.parameters)
     group.gradient_sums(theta, MODEL, shard)

@@ -79,6 +79,20 @@ def test_a_person_without_a_number_and_a_site_without_persons_bring_nothing(shar
     assert not person_sum(BatchedTrainer(MODEL), theta, empty, 0, 1.0, stream(), 0.5).any()
 
 
+@pytest.mark.parametrize("bad", [torch.nan, torch.inf])
+def test_a_record_without_a_number_takes_nobody_else_along(bad: float, shard: Shard, theta: Tensor) -> None:
+    """The site's first row is the one that padding would name."""
+    spoilt = shard.x.clone()
+    spoilt[2] = bad  # of person 7
+    assert shard.persons is not None
+    everybody = Shard(spoilt, shard.y, (2,), (10,), persons=shard.persons)
+    found = person_sum(BatchedTrainer(MODEL), theta, everybody, 0, 1.0, stream(), 0.5)
+    assert found.isfinite().all()
+    kept = ~torch.isin(shard.persons, torch.tensor([1, 2, 7]))
+    rest = Shard(shard.x[kept], shard.y[kept], (0,), (int(kept.sum()),), persons=shard.persons[kept])
+    torch.testing.assert_close(found, person_sum(BatchedTrainer(MODEL), theta, rest, 0, 1.0, stream(), 0.5))
+
+
 def test_rows_of_nobody_are_refused(shard: Shard, theta: Tensor) -> None:
     unknown = Shard(shard.x, shard.y, shard.starts, shard.sizes)
     with pytest.raises(RuntimeError, match="whose these rows are"):
