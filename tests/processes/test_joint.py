@@ -81,3 +81,19 @@ def test_the_server_killed_between_uploads_and_claim(joint: Small) -> None:
     assert all(signed(study, site) == [0] for site in study.file.sites)
     assert work(study)[0]["attempt"] == 1
     assert notes[-1] == "the same update under another key"
+
+
+def test_a_member_under_its_own_minimum_keeps_sums_closed_that_need_its_signature(joint: Small) -> None:
+    """The study is content with three senders; the owner of `east` asks for four. `south` is killed after a round."""
+    study = joint(rounds=3, round_deadline=90.0)
+    policy = study.home("east").policy_path
+    policy.write_text(policy.read_text().replace("min_cohort = 2", "min_cohort = 4"))
+    study.start_all()
+    study.wait_for(lambda: study.status()["closed"] >= 1)
+    study.kill("south")
+    study.wait_to_finish_well("south")
+    reasons = [one["left_out"][-1]["reason"] for one in study.status()["history"] if one["left_out"]]
+    print(f"\nown minimum of a member: east signed the claims of rounds {signed(study, 'east')}; {reasons[-1]}")
+    assert signed(study, "east") == [0]
+    assert signed(study, "north") == [0, 1, 2]
+    assert reasons[-1].startswith("2 of 4 members of the committee signed the claim, 3 are needed (missing: east")

@@ -6,7 +6,7 @@ import pytest
 
 from sapefl_crypto import FrameRejected
 from sapefl_crypto.joint.aggregator import JointAggregator
-from sapefl_crypto.joint.frames import parse_frame, read_manifest, signed_part
+from sapefl_crypto.joint.frames import digest, nonce_of, parse_frame, read_manifest, signed_part
 
 
 @pytest.fixture
@@ -57,6 +57,35 @@ def test_a_frame_of_another_occasion_is_refused(cohort, changed, said: str) -> N
 def test_a_frame_with_another_weight_than_its_scores_is_refused(cohort) -> None:
     with pytest.raises(FrameRejected, match=r"weight 16 for score 0\.5"):
         parse_frame(cohort.uploads["a"].frame, replace(cohort.about, max_score=2.0))
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ({"nonce": bytes(16)}, "its nonce is not that of its shares"),
+        ({"weight": 17}, r"weight 17 for score 0\.5"),
+        ({"score": float("nan")}, "weight 16 for score nan"),
+        ({"score": float("inf")}, "weight 16 for score inf"),
+        ({"sealing": bytes(32)}, "its sealing key is none"),
+        ({"sender": "z"}, "not on the roster"),
+    ],
+)
+def test_a_hostile_sites_own_signature_makes_no_manifest_right(cohort, changed, said: str) -> None:
+    manifest = replace(parse_frame(cohort.uploads["a"].frame, cohort.about).manifest, **changed)
+    with pytest.raises(FrameRejected, match=said):
+        read_manifest(manifest.signed(cohort.identities["a"]), cohort.about)
+
+
+def test_shares_for_fewer_members_and_a_longer_payload_are_refused_under_a_good_signature(cohort) -> None:
+    parsed = parse_frame(cohort.uploads["a"].frame, cohort.about)
+    shares = parsed.manifest.share_digests[:-1]
+    fewer = replace(parsed.manifest, share_digests=shares, nonce=nonce_of("a", shares))
+    with pytest.raises(FrameRejected, match="another number of shares than members"):
+        read_manifest(fewer.signed(cohort.identities["a"]), cohort.about)
+    longer = bytes(parsed.payload) + bytes(30720)
+    signed = replace(parsed.manifest, payload_digest=digest(longer)).signed(cohort.identities["a"])
+    with pytest.raises(FrameRejected, match="61440 bytes of payload, the model implies 30720"):
+        parse_frame(signed + longer, cohort.about)
 
 
 def test_a_stranger_and_a_wrong_connection_are_refused(cohort) -> None:

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from sapefl_crypto.joint import shamir
 from sapefl_crypto.joint.field import PRIME, uniform
 from sapefl_crypto.joint.shamir import DealtShares, consistent, lagrange, read_share, value_at
 from sapefl_crypto.secret import Secret
@@ -46,8 +47,9 @@ def test_sums_of_shares_are_shares_of_sums() -> None:
 
 
 def test_below_the_threshold_shares_are_seeds() -> None:
-    sizes = [len(plain) for plain in DealtShares(SECRET, threshold=5, members=7).plain()]
-    assert sizes == [32, 32, 32, 32, 375, 375, 375]
+    plain = list(DealtShares(SECRET, threshold=5, members=7).plain())
+    assert [len(one) for one in plain] == [32, 32, 32, 32, 375, 375, 375]
+    assert len(set(plain)) == 7, "whoever knows one share knows no other"
 
 
 @pytest.mark.parametrize(("plain", "point"), [(bytes(31), 1), (bytes(374), 3), (b"\xff" * 375, 3)])
@@ -61,6 +63,19 @@ def test_erased_shares_are_gone() -> None:
     dealt.erase()
     assert list(dealt.plain()) == []
     assert not any(vector.any() for vector in vectors)
+
+
+def test_what_seeds_expand_to_is_overwritten_once_the_other_shares_are_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    expanded: list[np.ndarray] = []
+
+    def watched(seed: Secret, count: int) -> np.ndarray:
+        expanded.append(uniform(seed, 0, count))
+        return expanded[-1]
+
+    monkeypatch.setattr(shamir, "expanded", watched)
+    DealtShares(SECRET, threshold=4, members=5)
+    assert len(expanded) == 3
+    assert not any(vector.any() for vector in expanded)
 
 
 def test_lagrange_by_hand() -> None:

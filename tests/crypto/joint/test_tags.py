@@ -1,9 +1,12 @@
 """A server without an accomplice tries to pass off another sum than the one it claims. Integer tags notice."""
 
+import itertools
+
 import numpy as np
 import pytest
 
 from sapefl_crypto import AggregateRejected, KeyRejected
+from sapefl_crypto.frames import with_checksum
 from sapefl_crypto.joint.aggregate import JointAggregate
 from sapefl_crypto.joint.answers import read_answer
 from sapefl_crypto.joint.field import PRIME, RING_DEGREE, centred, combined, with_signed
@@ -158,6 +161,14 @@ def test_without_tags_a_changed_value_would_pass(make_cohort, monkeypatch: pytes
     assert through == {"one_grid_step", "eight_grid_steps"}
 
 
+def test_each_of_the_eight_tags_of_every_chunk_is_compared(make_cohort) -> None:
+    server = Server(make_cohort(SITES, length=LENGTH), 2)
+    for chunk, place in itertools.product(range(2), range(8)):
+        change = np.zeros((2, RING_DEGREE), np.int64)
+        change[chunk, 4088 + place] = 1 << 40
+        assert not server.accepted(with_signed(server.sum, change)), (chunk, place)
+
+
 def test_a_change_of_one_step_moves_a_tag_by_a_large_part_of_q(make_cohort) -> None:
     server = Server(make_cohort(SITES, length=LENGTH), 3)
     tagger = server.cohort.root.tagger(server.cohort.about.occasion, 4088)
@@ -180,9 +191,19 @@ def test_honest_sums_keep_their_distance_from_the_bound(make_cohort) -> None:
     assert errors.std() == pytest.approx(bound / 9, rel=0.05)
 
 
+def test_a_roots_fingerprint_tells_roots_apart_and_nothing_of_them() -> None:
+    roots = [TagRoot.generate() for _ in range(20)]
+    assert len({root.fingerprint for root in roots}) == 20
+    for root in roots:
+        assert len(root.fingerprint) == 16
+        assert root.fingerprint not in root.export_secret().hex()
+
+
 def test_a_root_travels_and_damage_is_noticed() -> None:
     root = TagRoot.generate()
     assert TagRoot.from_secret(root.export_secret()).fingerprint == root.fingerprint
-    for bad in (b"", root.export_secret()[:-1], b"x" + root.export_secret()[1:]):
+    secret = root.export_secret()
+    flipped = secret[:9] + bytes([secret[9] ^ 1]) + secret[10:]
+    for bad in (b"", secret[:-1], b"x" + secret[1:], flipped, with_checksum(secret[:5], secret[5:-4] + b"x")):
         with pytest.raises(KeyRejected, match="no intact root"):
             TagRoot.from_secret(bad)
