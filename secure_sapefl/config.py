@@ -279,6 +279,11 @@ class Config(Plan):
             raise ValueError("a device is auto, cpu, cuda or, one of several, cuda:1")
         return name
 
+    @field_validator("dp_clip")
+    @classmethod
+    def _within_float32(cls, clip: float) -> float:
+        return sound_clip(clip)
+
     @field_validator("dp_delta")
     @classmethod
     def _both_or_neither(cls, delta: float | None, info: ValidationInfo) -> float | None:
@@ -293,6 +298,13 @@ class Config(Plan):
 
     def to_toml(self) -> str:
         return tomli_w.dumps(self.model_dump(mode="json", exclude_none=True))
+
+
+def sound_clip(clip: float) -> float:
+    """Gradients are float32: beyond these lengths nothing is left of them, or nothing is cut."""
+    if not 1e-30 <= clip <= 1e30:
+        raise ValueError("gradients are clipped to a length between 1e-30 and 1e30")
+    return clip
 
 
 def read_toml(path: Path) -> dict[str, Any]:

@@ -117,6 +117,8 @@ def test_a_key_like_no_other_gets_the_list() -> None:
         ("device", "cuda:0\n"),
         ("dataset", "  "),
         ("method", ""),
+        ("dp_clip", 1e300),
+        ("dp_clip", 1e-300),
         ("options", 5),
         ("options", {"influence": float("nan")}),
         ("data_options", {"flip_y": float("inf")}),

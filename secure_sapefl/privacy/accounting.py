@@ -122,14 +122,18 @@ def orders_near(epsilon: float, delta: float) -> Orders:
 
 
 def prv_epsilon(spent: Composition, delta: float) -> float | None:
-    """The upper end of the PRV accountant's interval, half a percent wide; None where epsilon is beyond its grid."""
+    """The upper end of the PRV accountant's interval, half a percent wide; None where epsilon or delta is beyond its
+    grid."""
     bound = rdp_epsilon(spent, delta)
     if not spent or bound > PRV_RANGE:
         return None if spent else 0.0
     accountant = _QuickPrv()
     accountant.history = list(spent)
     with _quiet(), np.errstate(divide="ignore"):  # log(1 - rate) is rightly -inf where everybody is sampled
-        return float(accountant.get_epsilon(delta, eps_error=max(bound / 200, 0.001)))
+        try:
+            return float(accountant.get_epsilon(delta, eps_error=max(bound / 200, 0.001)))
+        except (ValueError, RuntimeError):  # Opacus': a delta that drowns in rounding, or one that no epsilon has
+            return None
 
 
 class _QuickPrv(PRVAccountant):  # type: ignore[misc]  # Opacus has no types

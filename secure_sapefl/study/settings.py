@@ -5,7 +5,7 @@ from typing import Annotated, Final, Literal
 
 from pydantic import AfterValidator, Field, field_validator
 
-from secure_sapefl.config import Plan, Settings, setting
+from secure_sapefl.config import Plan, Settings, setting, sound_clip
 from secure_sapefl.own_code import names_own_code
 from secure_sapefl.study.roster import SMALLEST_ROSTER
 
@@ -43,6 +43,11 @@ class PrivacyTerms(Settings):
     noise: Literal["secure", "repeatable"] = setting(
         "Privacy", "secure", "repeatable hides nothing: for trials on mock data only."
     )
+
+    @field_validator("clip")
+    @classmethod
+    def _within_float32(cls, clip: float) -> float:
+        return sound_clip(clip)
 
 
 class StudySettings(Plan):

@@ -133,6 +133,8 @@ def test_a_very_large_and_a_very_small_spending_are_still_bounds_without_a_warni
 
 def test_prv_says_where_its_range_ends() -> None:
     assert prv_epsilon([(0.5, 0.5, 1000)], DELTA) is None
+    assert prv_epsilon([(2.0, 0.5, 2)], 1e-300) is None
+    assert prv_epsilon([(2.0, 0.5, 2)], 0.999) is None
 
 
 def test_events_compose_in_any_order_and_in_any_portions(event: Callable[..., Event]) -> None:

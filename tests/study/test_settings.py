@@ -38,6 +38,7 @@ def test_a_name_is_fit_for_a_file(name: str) -> None:
         ({"largest_site": 0}, "largest_site"),
         ({"records": {"a": 0}}, "records"),
         ({"privacy": {"epsilon": 0, "delta": 1e-5}}, "epsilon"),
+        ({"privacy": {"epsilon": 1, "delta": 1e-5, "clip": 1e300}}, "between 1e-30 and 1e30"),
     ],
 )
 def test_what_is_none_is_said(change: dict[str, Any], sentence: str) -> None:
