@@ -69,11 +69,12 @@ def schema(
     site = site or guessed_site(columns, (label, person))
     person = person or guessed_person(columns, (label, site))
     found = with_ranges(propose(columns, label=label, site=site, person=person, labels=_KINDS.get(task)), columns)
+    noticed = (*findings(*examined(table_of(columns, found), found)), *unread(columns, found))
     with writing(out, "Choose another --out."):
         write_whole(out, (HEADER + schema_text(found)).encode())
     typer.echo(f"{file.name}: {columns.found}, {len(columns):,} rows")
     _show(found)
-    for one in (*findings(*examined(table_of(columns, found), found)), *unread(columns, found)):
+    for one in noticed:
         typer.echo(one.sentence)
     typer.echo(f"Schema: {out}. Read it and correct it; it was read off records.")
 

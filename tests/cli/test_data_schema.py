@@ -91,6 +91,16 @@ def test_mistakes(
     assert told in " ".join(capsys.readouterr().err.split())
 
 
+def test_no_schema_is_left_behind_where_the_file_is_refused(
+    table: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = table.read_text(encoding="utf-8")
+    table.write_text(text.replace(";Köln;", ";;", 1), encoding="utf-8")
+    assert run("data", "schema", "klinik.csv", "--label", "krank", monkeypatch=monkeypatch) == 2
+    assert "column 'Klinik', line 2: the value is missing" in capsys.readouterr().err
+    assert not Path("schema.toml").exists()
+
+
 def test_what_ruins_a_study_is_listed_and_stops_a_run_until_it_is_waved_through(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

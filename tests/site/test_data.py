@@ -129,7 +129,7 @@ def test_new_records_are_prepared_as_the_training_rows_were(study: StudyFile, cs
         (GOOD.replace("\n41,", "\nforty,"), "column 'age', line 3: not a number"),
         (GOOD.replace("\n41,", "\n,"), "column 'age', line 3: the value is missing"),
         (GOOD.replace("\n41,", "\nNaN,"), "column 'age', line 3: the value is missing"),
-        (GOOD.replace("\n41,", "\ninf,"), "column 'age', line 3: not a finite number"),
+        (GOOD.replace("\n41,", "\ninf,"), "column 'age', line 3: not a number that can be computed with"),
         (GOOD.replace("\n41,", "\n141,"), "column 'age', line 3: outside the study's range 0 to 120. Correct"),
         (GOOD.replace("41,f", "41,female"), "column 'sex', line 3: not one of the study's levels: f, m"),
         (

@@ -62,6 +62,9 @@ def columns_of(
     """From a header and rows of its length."""
     if not rows:
         raise BadInput(f"{source} has no rows below its header line.")
+    if "" in header:
+        place = f"column {header.index('') + 1} (counted from 1)"
+        raise BadInput(f"{source}: {place} has no name in the header line. Name it, or remove the column.")
     twice = {name for name in header if header.count(name) > 1}
     if twice:
         raise BadInput(f"{source}: column {min(twice)!r} appears more than once. Rename one of them.")

@@ -33,10 +33,11 @@ def read_delimited(path: Path) -> Columns:
     rows = [row for row in rows if any(row)]  # a line of separators alone is no record
     if len(rows) < 2:
         raise BadInput(f"{path.name} has no rows below its header line.")
-    header, rows = rows[0], rows[1:]
+    header, rows = _to_its_last_name(rows[0]), rows[1:]
     for number, row in enumerate(rows, start=2 + bool(told)):
-        if len(row) != len(header):
+        if len(_to_its_last_name(row)) > len(header) or len(row) < len(header):
             raise BadInput(f"{path.name}, line {number}: {len(row)} cells, the header has {len(header)}.")
+    rows = [row[: len(header)] for row in rows]
     if separator != ",":
         rows = [[_with_point(cell) for cell in row] for row in rows]
     return columns_of(path.name, "line", header, rows, f"divided by {SEPARATORS[separator]}, {encoding}")
@@ -73,6 +74,11 @@ def _separator(header: str) -> str:
     """The one that parts the header into most cells; commas where none does."""
     counts = {mark: len(next(csv.reader([header], delimiter=mark), [])) for mark in SEPARATORS}
     return max(SEPARATORS, key=lambda mark: counts[mark])
+
+
+def _to_its_last_name(cells: list[str]) -> list[str]:
+    """Without the empty cells at its end, which spreadsheets write for columns that were once used."""
+    return cells[: max((place for place, cell in enumerate(cells, start=1) if cell), default=0)]
 
 
 def _with_point(cell: str) -> str:

@@ -12,7 +12,7 @@ from typing import Any, Final
 from secure_sapefl.data.tables.columns import Columns, is_missing
 from secure_sapefl.data.tables.features import Boolean, Categorical, Date, Feature, Numeric, is_name
 from secure_sapefl.data.tables.schema import TableSchema, Target
-from secure_sapefl.data.tables.values import SPELLINGS
+from secure_sapefl.data.tables.values import LARGEST, SPELLINGS
 from secure_sapefl.errors import BadInput
 from secure_sapefl.labels import LabelKind
 
@@ -165,7 +165,7 @@ def _levels(common: dict[str, Any], levels: list[str]) -> Feature | str:
 
 def _formats(present: Sequence[str]) -> Iterator[str]:
     for written in DATE_FORMATS:
-        if all(_day(cell, written) is not None for cell in present):
+        if all(day_of(cell, written) is not None for cell in present):
             yield written
 
 
@@ -176,7 +176,7 @@ def _ranged(feature: Feature, cells: Sequence[str]) -> Feature:
             low, high = outwards(*_ends(float(cell) for cell in present))
             return feature.model_copy(update={"low": low, "high": high})
         case Date(format=written):
-            days = [day for cell in present if (day := _day(cell, written)) is not None]
+            days = [day for cell in present if (day := day_of(cell, written)) is not None]
             first, last = min(days).year, max(days).year + 1
             return feature.model_copy(update={"low": date(first, 1, 1), "high": date(last, 1, 1)})
         case _:
@@ -187,9 +187,10 @@ def outwards(low: float, high: float) -> tuple[float, float]:
     """The same range to two digits of its width, never narrower: 18.2 to 93 is 18 to 93, of width 75."""
     width = high - low
     if width <= 0:
-        return low - 1.0, high + 1.0
+        apart = max(1.0, 1e-6 * abs(low))  # beside 1e30 a step of 1 is none
+        return low - apart, high + apart
     step = 10.0 ** (math.floor(math.log10(width)) - 1)
-    return _rounded(math.floor(low / step) * step), _rounded(math.ceil(high / step) * step)
+    return min(low, _rounded(math.floor(low / step) * step)), max(high, _rounded(math.ceil(high / step) * step))
 
 
 def _rounded(value: float) -> float:
@@ -204,12 +205,12 @@ def _ends(values: Iterator[float]) -> tuple[float, float]:
 
 def is_number(cell: str) -> bool:
     try:
-        return math.isfinite(float(cell))
+        return abs(float(cell)) <= LARGEST
     except ValueError:
         return False
 
 
-def _day(cell: str, written: str) -> date | None:
+def day_of(cell: str, written: str) -> date | None:
     try:
         return datetime.strptime(cell, written).date()
     except ValueError:

@@ -20,9 +20,12 @@ from secure_sapefl.labels import BINS
 Floats = NDArray[np.float64]
 Codes = NDArray[np.int64]
 SPELLINGS: Final[Mapping[str, float]] = {
-    **dict.fromkeys(("no", "n", "false", "f", "0", "nein", "non"), 0.0),
-    **dict.fromkeys(("yes", "y", "true", "t", "1", "ja", "oui", "si", "sí"), 1.0),
+    **dict.fromkeys(("no", "n", "false", "f", "0", "nein", "non", "nee", "nej", "nei", "nie", "ne", "nem"), 0.0),
+    **dict.fromkeys(("não", "nao", "hayır", "нет", "όχι"), 0.0),
+    **dict.fromkeys(("yes", "y", "true", "t", "1", "ja", "oui", "si", "sí", "sì", "tak", "ano", "igen"), 1.0),
+    **dict.fromkeys(("sim", "evet", "да", "ναι"), 1.0),
 }
+LARGEST: Final = float(np.finfo(np.float32).max)  # what a model computes with
 _NEXT: Final = "Correct the record or the schema; `secure-sapefl site check-data` lists all that does not fit"
 
 
@@ -173,8 +176,8 @@ def _number(cell: str) -> float:
         value = float(cell)
     except ValueError:
         raise ValueError("not a number, which the study expects here") from None
-    if not np.isfinite(value):
-        raise ValueError("not a finite number")
+    if not abs(value) <= LARGEST:
+        raise ValueError("not a number that can be computed with: infinite, or above 3e38")
     return value
 
 

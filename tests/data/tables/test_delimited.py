@@ -50,6 +50,15 @@ def test_lines_of_separators_alone_are_no_records(tmp_path: Path) -> None:
     assert len(read_delimited(write(tmp_path, GOOD + ",,\n , ,\n\n"))) == 3
 
 
+def test_empty_columns_at_the_end_are_none(tmp_path: Path) -> None:
+    """A spreadsheet writes them, in the header, in records, or in both. What stands there without a name is refused."""
+    columns = read_delimited(write(tmp_path, "a;b;;\n1;;;\n3;4\n"))
+    assert columns.cells == {"a": ("1", "3"), "b": ("", "4")}
+    for text in ("a;b;;\n1;2;;5\n", "a;b\n1;2;5\n", "a;b;;\n1\n"):
+        with pytest.raises(BadInput, match=r"line 2: \d cells, the header has 2"):
+            read_delimited(write(tmp_path, text))
+
+
 def test_windows_letters_are_read_line_by_line(tmp_path: Path) -> None:
     """A line that is not UTF-8 changes itself alone: the other keeps its Unicode."""
     path = tmp_path / "patients.csv"
@@ -90,6 +99,7 @@ def test_it_becomes_a_federation_of_its_groups(tmp_path: Path) -> None:
         ("a,y\n1,x\n2,NA\n", "y", None, "column 'y' has 1 missing values, the first in line 3"),
         ("a,y\n1,x\n2\n", "y", None, "line 3: 1 cells, the header has 2"),
         ("a,a,y\n1,2,x\n", "y", None, "column 'a' appears more than once"),
+        (",a,y\n0,2,x\n1,3,z\n", "y", None, "column 1 .counted from 1. has no name in the header line"),
         ("a,y\n", "y", None, "no rows below"),
         ("", "y", None, "no rows below"),
         ("y\nx\nz\n", "y", None, "no column left for features"),

@@ -6,7 +6,7 @@ import pytest
 
 from secure_sapefl.data.tables.columns import Columns
 from secure_sapefl.data.tables.features import Boolean, Categorical, Date, Numeric
-from secure_sapefl.data.tables.propose import guessed_person, guessed_site, outwards, propose, with_ranges
+from secure_sapefl.data.tables.propose import guessed_person, guessed_site, is_number, outwards, propose, with_ranges
 from secure_sapefl.data.tables.values import value_of
 from secure_sapefl.errors import BadInput
 from secure_sapefl.labels import LabelKind
@@ -79,6 +79,19 @@ def test_ranges_are_rounded_outwards(low: float, high: float, expected: tuple[fl
     assert outwards(low, high) == pytest.approx(expected)
 
 
+@pytest.mark.parametrize("low", [1e30, 1e15, -1e15, 2e37])
+@pytest.mark.parametrize("width", [0.0, 3.0])
+def test_no_range_is_empty_or_narrower_than_what_it_holds(low: float, width: float) -> None:
+    """A step of 1 is none beside 1e30, and twelve digits are fewer than a case number of sixteen has."""
+    found = outwards(low, low + width)
+    assert found[0] <= low <= low + width <= found[1]
+    assert found[0] < found[1]
+
+
+def test_what_no_model_can_compute_with_is_no_number() -> None:
+    assert [is_number(cell) for cell in ("1e30", "3.5e38", "-3.5e38", "1e400", "9" * 400)] == [True, *[False] * 4]
+
+
 def test_no_digits_are_left_over() -> None:
     assert outwards(0, 1.01e30) == (0, 1.1e30)
 
@@ -87,6 +100,8 @@ def test_no_digits_are_left_over() -> None:
     ("cells", "classes"),
     [
         (["ja", "nein"], ("nein", "ja")),
+        (["tak", "nie"], ("nie", "tak")),
+        (["да", "нет"], ("нет", "да")),
         (["Yes", "no"], ("no", "Yes")),
         (["2", "1", "3"], ("1", "2", "3")),
         (["true", "1", "no"], ("1", "no", "true")),

@@ -36,6 +36,22 @@ def test_numbers_that_are_not_written_as_such(cells: list[str], wrong: int, line
     assert f"{wrong} of {N} values are not written as one (the first in line {line})" in says
 
 
+DAYS = [f"2021-{1 + k // 28:02d}-{1 + k % 28:02d}" for k in range(N)]
+
+
+@pytest.mark.parametrize(
+    ("cells", "way", "wrong", "line"),
+    [
+        ([*DAYS[:-2], "3.4.2021", "5.4.2021 14:30"], "%Y-%m-%d", 2, N),
+        (["31.02.2020", *(f"{day[8:]}.{day[5:7]}.{day[:4]}" for day in DAYS[1:])], "%d.%m.%Y", 1, 2),
+    ],
+)
+def test_dates_that_are_not_all_written_in_one_way(cells: list[str], way: str, wrong: int, line: int) -> None:
+    says = found(cells)["mixed:it"]
+    assert f"{wrong} of {N} are not written as {way} or do not exist (the first in line {line})" in says
+    assert found(DAYS) == {}
+
+
 def test_names_and_codes_are_identifiers() -> None:
     for written in ("Name {}", "P-{:04d}", "12.34.{}.x"):
         assert list(found([written.format(k) for k in range(N)])) == ["identifier:it"]
