@@ -15,6 +15,11 @@ _ALONE: Final = (
     "Whoever opens this site's update by itself finds it behind this site's share of the noise alone, for which "
     "epsilon_max stands. "
 )
+_OF_A_RECORD: Final = (
+    "Both numbers are for a whole {unit}. One record more or less makes another {unit} of it, and costs what it costs "
+    "to replace one. The sum over all studies adds up numbers as they are: beside studies of another unit it is exact "
+    "for none"
+)
 _WHO: Final[dict[KeyChoice, str]] = {
     "shared": "With a cohort key that all sites hold, the server and one site together can do that",
     "joint": "With joint keys that takes the server and two thirds of a committee, while the round lasts",
@@ -24,6 +29,8 @@ _WHO: Final[dict[KeyChoice, str]] = {
 def shared_lines(plan: "SharedPlan", policy: Policy, keys: KeyChoice = "shared") -> Iterator[Line]:
     yield Line.judged("epsilon of this study", both_numbers(plan), _accepted(plan, policy), _limits(policy))
     yield Line(topic="shared noise", says=_ALONE + _WHO[keys], verdict="note")
+    if plan.unit != "record":
+        yield Line(topic="unit", says=_OF_A_RECORD.format(unit=plan.unit), verdict="note")
 
 
 def _accepted(plan: "SharedPlan", policy: Policy) -> bool:

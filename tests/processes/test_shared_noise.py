@@ -30,17 +30,27 @@ def paid(study: Any, site: str) -> list[int]:
         return [event.round_index for event in store.load()]
 
 
-def test_a_step_and_what_it_costs(sharing: Small) -> None:
-    study = sharing(rounds=STEPS)
+def run_and_tell(study: Any, what: str) -> None:
     study.start_all()
+    for step in range(STEPS):  # patience is for one step, not for two hundred
+        study.wait_for(lambda step=step: study.status()["closed"] > step)
     study.wait_to_finish_well()
     status = study.status()
     seconds = median(one["seconds"] for one in status["history"][1:])  # processes begin in the first
     up, down = (sum(one[way] for one in status["sites"]) / 4000 / STEPS for way in ("bytes_up", "bytes_down"))
     print(
-        f"\n{study.file.keys} keys, {STEPS} steps: {seconds:.1f} s a step, {up:.1f} kB up and {down:.1f} kB down a site"
+        f"\n{study.file.keys} keys, {STEPS} {what}: {seconds:.1f} s each, {up:.1f} kB up and {down:.1f} kB down a site"
     )
     assert all(paid(study, site) == list(range(STEPS)) for site in study.file.sites)
+
+
+def test_a_step_and_what_it_costs(sharing: Small) -> None:
+    run_and_tell(sharing(rounds=STEPS), "steps")
+
+
+def test_a_round_of_each_site_s_own_noise_beside_it(sharing: Small) -> None:
+    """The same method, budget and sites, an epoch a round: other noise, and messages of the same size."""
+    run_and_tell(sharing(rounds=STEPS, dp_noise="local", dp_contributors=None, largest_site=100), "rounds of own noise")
 
 
 def test_a_site_killed_once_it_has_paid_pays_no_second_time(sharing: Small) -> None:

@@ -99,6 +99,15 @@ def test_an_owner_reads_both_numbers_with_m_and_t(
     assert "A share of the noise added" in line(terms, policy(), "leaves: update").says
 
 
+@pytest.mark.parametrize("unit", ["record", "site"])
+def test_what_holds_for_a_site_is_not_said_of_its_records(
+    shared: Callable[..., StudyTerms], policy: Callable[..., Policy], unit: str
+) -> None:
+    said = [one.says for one in judge(shared(dp_unit=unit), policy(), 80, ()) if one.topic == "unit"]
+    assert len(said) == (unit == "site")
+    assert all("makes another site of it, and costs what it costs to replace one" in says for says in said)
+
+
 def test_over_all_studies_shared_noise_counts_where_the_owner_trusts_in_it(
     shared: Callable[..., StudyTerms], policy: Callable[..., Policy]
 ) -> None:
