@@ -97,3 +97,5 @@ def test_a_member_under_its_own_minimum_keeps_sums_closed_that_need_its_signatur
     assert signed(study, "east") == [0]
     assert signed(study, "north") == [0, 1, 2]
     assert reasons[-1].startswith("2 of 4 members of the committee signed the claim, 3 are needed (missing: east")
+    said = [one["reason"] for one in study.status()["history"][1]["left_out"] if one["site"] == "east"]
+    assert "minimum cohort" in said[0], "the coordinator and all sites are told why"

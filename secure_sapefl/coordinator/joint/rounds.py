@@ -173,6 +173,8 @@ class JointRounds(Rounds):
             _log.warning(f"{legs.shortfall()} Another attempt begins.", extra={"round": current.index})
             self.open = self._begin(current.index, current.too_light)
             return
+        for member, reason in sorted(legs.declined.items()):
+            _log.warning(f"declined as a member: {reason}", extra={"round": current.index, "site": member})
         self._take(current, self.server.press_on(self._least))
 
     def _take(self, current: OpenRound, outcome: RoundOutcome | None) -> None:

@@ -78,6 +78,8 @@ class JointServer(Server):
     def press_on(self, least: int = 1) -> RoundOutcome | None:
         """Close the present stage with what has come, and begin the next; the round's outcome where there is none."""
         legs = self.legs
+        for member, reason in sorted(legs.declined.items()):
+            self.refuse(member, f"declined as a member of the committee: {reason}")
         if not legs.enough:
             return self.stay_closed(legs.shortfall())
         match legs.stage:

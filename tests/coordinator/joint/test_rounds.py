@@ -226,8 +226,9 @@ def test_a_member_that_answers_wrongly_is_named_and_done_without(
         np.testing.assert_array_equal(theta(deployed, name), theta(deployed))
 
 
-def test_members_hold_a_claim_to_their_own_rules(world: World) -> None:
-    """Three senders are enough for the study; two members ask for four, and without them nobody opens it."""
+def test_members_hold_a_claim_to_their_own_rules(world: World, caplog: pytest.LogCaptureFixture) -> None:
+    """Three senders are enough for the study; two members ask for four, and without them nobody opens it. Why they do
+    not sign stands in the outcome, which goes to all, and in the server's log."""
     deployed = started(world, min_cohort=3)
     for name in ("north", "east"):
         deployed.start_agent(name, min_cohort=4)
@@ -236,6 +237,10 @@ def test_members_hold_a_claim_to_their_own_rules(world: World) -> None:
     deployed.run(until=lambda server: server.round_index == 1)
     assert outcome(deployed).aggregate is None
     assert "signed the claim" in outcome(deployed).refusals[-1].reason
+    said = {one.site: one.reason for one in outcome(deployed).refusals if "declined as a member" in one.reason}
+    assert set(said) == {"north", "east"}
+    assert all("minimum cohort" in reason for reason in said.values()), said
+    assert "declined as a member" in caplog.text
 
 
 def test_committees_are_drawn_from_nonces_that_all_committed_to(world: World, monkeypatch: pytest.MonkeyPatch) -> None:

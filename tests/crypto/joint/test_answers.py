@@ -8,6 +8,7 @@ from sapefl_crypto.joint.answers import read_answer, sealed_answer
 from sapefl_crypto.joint.field import PRIME
 from sapefl_crypto.joint.round_key import CHECKS, SHARED_NUMBERS
 from sapefl_crypto.joint.sealing import SealingKey
+from sapefl_crypto.keys.signing import sign_document
 
 SITES, THRESHOLD = 7, 4
 SCORES = [0.5, 1.0, 0.7, 0.9, 0.8, 0.6, 0.75]
@@ -61,3 +62,23 @@ def test_numbers_that_are_none_of_the_field_are_refused_though_they_are_signed(c
         answer = sealed_answer(cohort.about, aggregate.claimed, cohort.identities["b"], readers, numbers)
         with pytest.raises(FrameRejected, match=said):
             read_answer(answer, cohort.about, aggregate.claimed, sealing=cohort.sealing["a"], reader="a")
+
+
+def test_a_site_that_does_not_sit_on_the_committee_has_no_answer(make_cohort, vectors) -> None:
+    cohort = make_cohort(5, members=4)
+    cohort.send(vectors[:5], SCORES[:5])
+    claimed, readers = cohort.aggregate().claimed, {"a": cohort.sealing["a"].public}
+    numbers = np.zeros(SHARED_NUMBERS + CHECKS * 5, np.uint64)
+    answer = sealed_answer(cohort.about, claimed, cohort.identities["e"], readers, numbers)
+    with pytest.raises(FrameRejected, match="from 'e': not from a member of this round's committee"):
+        read_answer(answer, cohort.about, claimed, sealing=cohort.sealing["a"], reader="a")
+
+
+def test_what_another_member_sealed_is_no_answer_of_ones_own(cohort, vectors) -> None:
+    """A member that has computed nothing signs a copy: it opens under the name it was sealed with, and no other."""
+    aggregate, _, answers = round_of(cohort, vectors)
+    sealed = answers["b"].index(b"SPJM")  # right after the member's name
+    message = answers["b"][: sealed - 1] + b"c" + answers["b"][sealed:-64]
+    copied = message + sign_document(cohort.identities["c"], message, kind="joint answer")
+    with pytest.raises(FrameRejected, match="does not open"):
+        read_answer(copied, cohort.about, aggregate.claimed, sealing=cohort.sealing["a"], reader="a")

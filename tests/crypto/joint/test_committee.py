@@ -30,3 +30,15 @@ def test_no_two_claims_can_both_have_a_quorum(members: int, tolerated: int, quor
 def test_committees_that_protect_nothing_are_refused(members, threshold: int, tolerated: int) -> None:
     with pytest.raises(ValueRejected):
         Committee(members=members, threshold=threshold, tolerated=tolerated)
+
+
+def test_colluders_on_the_committee_are_among_all_colluders() -> None:
+    committee = Committee(members=tuple("abcd"), threshold=3, tolerated=1)
+    assert (committee.colluders, committee.fewest_senders) == (1, 3)
+    assert Committee(members=tuple("abcd"), threshold=3, tolerated=1, colluders=4).fewest_senders == 6
+
+
+def test_a_message_of_another_committee_is_told_by_anything_that_differs() -> None:
+    about = {"members": tuple("abcd"), "threshold": 3, "tolerated": 1, "colluders": 2}
+    others = ({"members": tuple("abce")}, {"threshold": 4}, {"tolerated": 0}, {"colluders": 3})
+    assert len({Committee(**about | other).digest for other in ({}, *others)}) == 5  # type: ignore[arg-type]
