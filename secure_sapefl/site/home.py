@@ -9,7 +9,7 @@ ledger.jsonl, .head every message and decision, over all studies
 studies/DIGEST/     study.toml as approved, consent.json, state.npz, rows.sha256
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -141,6 +141,12 @@ class SiteHome:
         path = self._cohort_path(study.name)
         return str(inspect_key(path).about["fingerprint"]) if path.exists() else None
 
+    def require_kind_of_key(self, study: StudyFile) -> None:
+        """The key at hand, if there is one, is for keys as the study has them."""
+        path = self._cohort_path(study.name)
+        if path.exists():
+            _require_kind(inspect_key(path).about, study)
+
     def cohort_key(self, study: StudyFile, params: "Parameters", passphrase: Secret | None = None) -> "CohortKey":
         """The key for a study, planned for exactly its ``params`` (`StudyTerms.params`)."""
         from sapefl_crypto import CohortKey
@@ -168,11 +174,7 @@ class SiteHome:
                 "take it in with `secure-sapefl site key`."
             )
         record = read_key(path, Kind.COHORT_KEY, passphrase=passphrase)
-        if record.about.get("keys", "shared") != study.keys:
-            raise HomeRejected(
-                f"The key at hand for {study.name!r} is for {record.about.get('keys', 'shared')} keys, the study has "
-                f"{study.keys} ones. Ask the custodian for `keys cohort --keys {study.keys}`."
-            )
+        _require_kind(record.about, study)
         return record.body.reveal()
 
     def _cohort_path(self, study: str) -> Path:
@@ -199,3 +201,12 @@ class SiteHome:
         """Every study this site ever approved, as it was approved."""
         for path in sorted((self.path / "studies").glob("*/study.toml")):
             yield read_signed(path)
+
+
+def _require_kind(about: Mapping[str, object], study: StudyFile) -> None:
+    found = about.get("keys", "shared")
+    if found != study.keys:
+        raise HomeRejected(
+            f"The key at hand for {study.name!r} is for {found} keys, the study has {study.keys} ones. "
+            f"Ask the custodian for `keys cohort --keys {study.keys}`."
+        )

@@ -93,6 +93,7 @@ def _coordinator(terms: StudyTerms | CountingTerms) -> Line:
 
 
 def _cohort_key(home: SiteHome, terms: StudyTerms | CountingTerms) -> Line:
+    home.require_kind_of_key(terms.file)
     found = home.cohort_fingerprint(terms.file)
     says = f"at hand, fingerprint {found}" if found else "not here yet; take it in with `site key` before you start"
     topic = "cohort key" if terms.file.keys == "shared" else "root of the tags"

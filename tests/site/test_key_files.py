@@ -17,6 +17,7 @@ from secure_sapefl.site.consent import approve, require_consent
 from secure_sapefl.site.home import SiteHome
 from secure_sapefl.site.key_files import site_keys
 from secure_sapefl.site.keys import JointKeys, SharedKey
+from secure_sapefl.site.review import review_site
 from secure_sapefl.study.counting import CountingTerms
 from secure_sapefl.study.file import StudyFile
 from secure_sapefl.study.round_terms import RoundTerms
@@ -41,11 +42,16 @@ def take(home: SiteHome, identities: list[SiteIdentity], tmp_path: Path) -> Call
 def test_by_the_study_shared_or_joint(
     home: SiteHome, make_study: Callable[..., StudyFile], take: Callable[..., None], identities: list[SiteIdentity]
 ) -> None:
-    shared, joint = (StudyTerms.from_file(make_study(keys=keys, method="fedavg")) for keys in ("shared", "joint"))
+    shared, joint = (
+        StudyTerms.from_file(make_study(keys=keys, method="fedavg", privacy=PRIVACY)) for keys in ("shared", "joint")
+    )
     take(CohortKey.generate(shared.params).export_secret())
     assert isinstance(site_keys(home, shared, identities[0], Notes(), None), SharedKey)
     with pytest.raises(HomeRejected, match="is for shared keys, the study has joint ones"):
         site_keys(home, joint, identities[0], Notes(), None)
+    with pytest.raises(HomeRejected, match="is for shared keys, the study has joint ones"):
+        review_site(home, joint)  # the owner hears of it before consent, not at the first start
+    assert not review_site(home, shared).conflicts
     take(TagRoot.generate().export_secret(), keys="joint")
     assert isinstance(site_keys(home, joint, identities[0], Notes(), None), JointKeys)
     with pytest.raises(HomeRejected, match="is for joint keys, the study has shared ones"):
