@@ -1,8 +1,10 @@
 """Sums and claims travel, and damage to them is noticed."""
 
+from dataclasses import replace
+
 import pytest
 
-from sapefl_crypto import AggregateRejected
+from sapefl_crypto import AggregateRejected, Claim
 from sapefl_crypto.joint.aggregate import JointAggregate, JointClaim
 from sapefl_crypto.joint.certificate import Certificate
 
@@ -39,3 +41,16 @@ def test_damaged_messages_of_the_server_are_refused(cohort) -> None:
     damaged[5000] ^= 1
     with pytest.raises(AggregateRejected, match="damaged"):
         JointAggregate.from_bytes(bytes(damaged))
+
+
+def test_a_claim_that_no_honest_server_makes_is_refused(cohort) -> None:
+    claimed = cohort.aggregate().claimed
+    first, *others = claimed.claim.parts
+    for parts, said in (
+        ((replace(first, weight=0), *others), "a weight is not between 1 and 32"),
+        ((replace(first, weight=33), *others), "a weight is not between 1 and 32"),
+        ((first, first, *others), "a sender is counted twice"),
+        ((first, replace(first, sender="z"), *others), "5 senders, planned for 4"),
+    ):
+        with pytest.raises(AggregateRejected, match=said):
+            replace(claimed, claim=Claim(parts)).check(cohort.about)

@@ -6,7 +6,9 @@ from pathlib import Path
 import pytest
 
 from sapefl_crypto import SiteIdentity
+from sapefl_crypto.binding import bind
 from sapefl_crypto.errors import FrameRejected
+from sapefl_crypto.keys.signing import sign_document
 from secure_sapefl.protocol.joint.consents import (
     Call,
     Commitment,
@@ -16,6 +18,7 @@ from secure_sapefl.protocol.joint.consents import (
     check_opening,
     commitment,
     digest_of,
+    nonce_in,
     opening,
 )
 from secure_sapefl.site.joint.consents import SiteNonces
@@ -84,3 +87,28 @@ def test_a_commitment_in_ones_own_name_that_one_did_not_make(tmp_path: Path) -> 
     forged = (commitment(SITES["a"], "s", b"q" * 32), *committed()[1:])
     with pytest.raises(FrameRejected, match="committed to another nonce"):
         nonces("a", tmp_path).answer(Call(commitments=forged))
+
+
+def test_a_copied_commitment_is_opened_by_nothing() -> None:
+    """c cannot have a's nonce without knowing it: what is committed to holds the name."""
+    first, theirs = committed()[0], bind("s", committed()[0].digest)
+    copied = Commitment(
+        site="c", digest=first.digest, signature=sign_document(SITES["c"], theirs, kind="joint nonce commitment")
+    )
+    check_commitment(copied, "s", ROSTER)
+    commitments = {"a": first, "b": committed()[1], "c": copied}
+    shown = opening(SITES["c"], "s", NONCES["a"], digest_of(commitments.values()))
+    with pytest.raises(FrameRejected, match="'c': its nonce is not the one it committed to"):
+        check_opening(shown, "s", ROSTER, commitments)
+
+
+def test_a_nonce_and_what_is_committed_to_differ_from_study_to_study() -> None:
+    assert nonce_in("s", b"n" * 32) != nonce_in("t", b"n" * 32)
+    assert commitment(SITES["a"], "s", b"n" * 32).digest != commitment(SITES["a"], "t", b"n" * 32).digest
+
+
+def test_what_a_site_says_it_saw_is_under_its_own_signature() -> None:
+    """b was shown other commitments and said so; the server cannot say otherwise for it."""
+    forged = replace(opened(bytes(32))[1], seen=digest_of(committed()))
+    with pytest.raises(FrameRejected, match="does not hold for this joint nonce"):
+        check_opening(forged, "s", ROSTER, {one.site: one for one in committed()})
