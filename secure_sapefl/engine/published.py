@@ -11,7 +11,7 @@ import warnings
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Final, Self
+from typing import TYPE_CHECKING, Any, Final, Self
 
 import numpy as np
 import torch
@@ -20,6 +20,7 @@ from sapefl_crypto.release import MAX_RELEASES, release_noise
 from secure_sapefl import __version__
 from secure_sapefl.algorithms.base import Homomorphic
 from secure_sapefl.algorithms.server_step import only_adds
+from secure_sapefl.config import Config
 from secure_sapefl.data.arrays import read_npz
 from secure_sapefl.engine.assembly import Assembly, assemble, federation_of
 from secure_sapefl.engine.protection import Ckks
@@ -36,6 +37,9 @@ from secure_sapefl.storage import json_lines
 from secure_sapefl.storage.files import write_whole, writing
 from secure_sapefl.storage.lock import Lock
 from secure_sapefl.tasks.builtin import TASKS
+
+if TYPE_CHECKING:
+    from secure_sapefl.privacy.shared.setup import SharedNoise
 
 _FORMAT: Final = 1
 _RELEASES: Final = "releases.jsonl"
@@ -109,12 +113,13 @@ def require_new(out: Path) -> None:
         raise BadInput(f"{out} is there already, and a published model is not replaced. Choose another --out.")
 
 
-def described(blueprint: Blueprint, *, noise: float, release: int, allowed: int | None) -> dict[str, Any]:
+def described(
+    blueprint: Blueprint, shared: "SharedNoise | None", *, noise: float, release: int, allowed: int | None
+) -> dict[str, Any]:
     """What everybody may know of a published model; says aloud what its noise does not protect."""
     config = blueprint.config
     if config.dp_epsilon is None:
         warnings.warn(_BARE, PrivacyWarning, stacklevel=2)
-    private = None if config.dp_epsilon is None else {"epsilon": config.dp_epsilon, "delta": config.dp_delta}
     return {
         "study": blueprint.study.name,
         "method": config.method,
@@ -126,8 +131,25 @@ def described(blueprint: Blueprint, *, noise: float, release: int, allowed: int 
         "noise": noise,
         "release": release,
         "allowed_releases": allowed,
-        "privacy": private,
+        "privacy": _promised(config, shared),
         "package": __version__,
+    }
+
+
+def _promised(config: Config, shared: "SharedNoise | None") -> dict[str, Any] | None:
+    """The study's budget. Under shared noise: both numbers, for whom, and what the smaller one rests on."""
+    if config.dp_epsilon is None:
+        return None
+    if shared is None:
+        return {"epsilon": config.dp_epsilon, "delta": config.dp_delta}
+    plan = shared.plan
+    return {
+        "unit": plan.unit,
+        "epsilon_shared": plan.budget.epsilon,
+        "contributors": plan.parties.contributors,
+        "colluders": plan.parties.colluders,
+        "epsilon_max": plan.epsilon_max,
+        "delta": plan.budget.delta,
     }
 
 
@@ -160,7 +182,7 @@ def _from_run(folder: Path, assembly: Assembly, earlier: int) -> PublishedModel:
     if isinstance(protection, Ckks):
         theta = protection.key.decode_for_release(theta, decryptions=len(records), earlier_releases=earlier)
         noise, allowed = release_noise(protection.params, len(records)), MAX_RELEASES
-    about = described(blueprint, noise=noise, release=earlier + 1, allowed=allowed)
+    about = described(blueprint, assembly.shared, noise=noise, release=earlier + 1, allowed=allowed)
     data = {"shape": federation.shape, "classes": federation.class_names, "preparation": federation.preparation}
     data |= scale_of(federation.labels)
     return PublishedModel(theta=theta, about={**about, **data, "rounds": len(records)})

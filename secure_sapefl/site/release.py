@@ -78,7 +78,7 @@ def _released(terms: StudyTerms, state: SiteState, key: CohortKey | None, earlie
     if key is not None:
         theta = key.decode_for_release(theta, decryptions=rounds, earlier_releases=earlier)
         noise, allowed = release_noise(key.params, rounds), _allowed(terms)
-    about = described(blueprint, noise=noise, release=earlier + 1, allowed=allowed)
+    about = described(blueprint, terms.shared, noise=noise, release=earlier + 1, allowed=allowed)
     data = {"shape": schema.shape, "classes": schema.label_names, "preparation": schema.model_dump(mode="json")}
     data |= scale_of(schema.label_is)
     return PublishedModel(theta=theta, about={**about, **data, "rounds": rounds})

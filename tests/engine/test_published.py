@@ -130,6 +130,31 @@ def test_a_private_one_says_its_budget(ended: Callable[..., Path], tmp_path: Pat
     assert model.about["privacy"] == {"epsilon": 8.0, "delta": 1e-5}
 
 
+SHARED = {"dp_noise": "shared", "dp_epsilon": 8.0, "dp_delta": 1e-5, "dp_colluders": 0, "participation": 1.0}
+
+
+def test_nor_does_it_fit_the_steps_under_shared_noise(ended: Callable[..., Path], tmp_path: Path) -> None:
+    with pytest.raises(BadInput, match="more with a decrypted"):
+        release_run(ended(rounds=1, method="fedavg", **SHARED), tmp_path / "model.npz")
+
+
+def test_under_shared_noise_it_says_both_numbers_and_what_the_smaller_one_rests_on(
+    ended: Callable[..., Path], tmp_path: Path
+) -> None:
+    folder = ended(rounds=1, method="fedavg", protection="plaintext", **SHARED)
+    model = release_run(folder, tmp_path / "model.npz")
+    plan = json.loads((folder / "summary.json").read_text())["privacy"]["shared"]
+    assert model.about["privacy"] == {
+        "unit": "record",
+        "epsilon_shared": 8.0,
+        "contributors": plan["contributors"],
+        "colluders": 0,
+        "epsilon_max": plan["epsilon_max_planned"],
+        "delta": 1e-5,
+    }
+    np.testing.assert_array_equal(model.theta, theta_of(folder)[: len(model.theta)])
+
+
 def test_a_run_that_is_not_over_is_refused(ended: Callable[..., Path], tmp_path: Path) -> None:
     folder = ended(rounds=1)
     (folder / "summary.json").unlink()
