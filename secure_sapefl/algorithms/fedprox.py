@@ -37,6 +37,6 @@ ALGORITHM = Algorithm(
     personal_models=lambda group, _: group.everywhere(group.theta_global),
     score_bound=lambda facts: float(facts.largest_site),
     releases=one_update,
-    from_common=NotShared("with one step a round its leash is never tight, and it would be FedAvg. Choose fedavg."),
+    from_common=NotShared("what is summed under it is trained without a leash, and it would be FedAvg. Choose fedavg."),
     options=FedProxOptions,
 )

@@ -31,7 +31,7 @@ from secure_sapefl.streams import Purpose
 from secure_sapefl.training.objective import LocalLoss
 
 NOTES: Final = (
-    "Noise is shared: a round is one step of all sites together, and only sums are private by epsilon_shared.",
+    "Noise is shared: all sites take one common step a round, and only sums are private by epsilon_shared.",
     "Models at home are trained from the common model; nothing of them leaves, and peers' models are not exchanged.",
     "Where one number stands for a site it is epsilon_max: what it spent if everybody else conspires.",
 )

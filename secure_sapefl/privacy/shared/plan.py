@@ -87,8 +87,7 @@ class SharedPlan:
         """For people, before anything runs."""
         parties = self.parties
         return (
-            f"{self.steps} steps, one a round. In each, a site draws every {self.unit} with probability "
-            f"{self.rate:.3g}, clips what it brings to {self.clip:g}, and adds its share of the noise.",
+            f"{self.steps} steps, one a round. In each, {self._drawn()}, and adds its share of the noise.",
             f"A sum is opened with {parties.contributors} contributors or more (m), of whom {parties.colluders} may "
             f"collude (t). At least {parties.honest} shares of the noise are then known to no reader.",
             f"Noise multiplier of the sum {self.noise:.3g}, of a share {self.share:.3g}.",
@@ -97,6 +96,11 @@ class SharedPlan:
             f"Sites divide by {self.rate:.3g} times {self.units:,} declared {self.unit}s and step by {self.optimizer}, "
             f"learning rate {self.lr:.3g} falling to 0; the model is the mean over the second half of the steps.",
         )
+
+    def _drawn(self) -> str:
+        if self.unit == "site":
+            return f"a site sends its update, clipped to {self.clip:g}, with probability {self.rate:.3g}"
+        return f"a site draws every {self.unit} with probability {self.rate:.3g}, clips what it brings to {self.clip:g}"
 
 
 @lru_cache(maxsize=1 << 10)

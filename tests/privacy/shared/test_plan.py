@@ -43,6 +43,12 @@ def test_a_site_pays_for_the_steps_it_takes_part_in(plan: Make) -> None:
     assert plan(charged=10).noise < plan().noise
 
 
+def test_what_is_drawn_is_said_for_each_unit(plan: Make) -> None:
+    assert "draws every record with probability 0.25, clips what it brings to 1, and adds" in plan().sentences()[0]
+    assert "draws every person with" in plan(unit="person").sentences()[0]
+    assert "a site sends its update, clipped to 1, with probability 0.25, and adds" in plan(unit="site").sentences()[0]
+
+
 def test_sentences_and_json_name_both_numbers_with_m_and_t(plan: Make) -> None:
     made = plan()
     text = " ".join(made.sentences())
