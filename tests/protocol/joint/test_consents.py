@@ -112,3 +112,25 @@ def test_what_a_site_says_it_saw_is_under_its_own_signature() -> None:
     forged = replace(opened(bytes(32))[1], seen=digest_of(committed()))
     with pytest.raises(FrameRejected, match="does not hold for this joint nonce"):
         check_opening(forged, "s", ROSTER, {one.site: one for one in committed()})
+
+
+def test_a_nonce_of_another_length_is_none() -> None:
+    short = commitment(SITES["c"], "s", b"c")
+    commitments = {one.site: one for one in (*committed()[:2], short)}
+    shown = opening(SITES["c"], "s", b"c", digest_of(commitments.values()))
+    with pytest.raises(FrameRejected, match="'c': its nonce is not"):
+        check_opening(shown, "s", ROSTER, commitments)
+
+
+def test_whose_commitment_is_whose_counts() -> None:
+    first, second, third = committed()
+    swapped = (replace(first, digest=second.digest), replace(second, digest=first.digest), third)
+    assert digest_of(swapped) != digest_of(committed())
+
+
+def test_a_commitment_twice_or_of_the_servers_making_is_not_answered_with_a_nonce(tmp_path: Path) -> None:
+    site, other = nonces("a", tmp_path), commitment(SITES["c"], "s", b"z" * 32)
+    with pytest.raises(FrameRejected, match="each once"):
+        site.answer(Call(commitments=(*committed(), other)))
+    with pytest.raises(FrameRejected, match="does not hold for this joint nonce commitment"):
+        site.answer(Call(commitments=(*committed()[:2], replace(other, signature=committed()[2].signature))))
