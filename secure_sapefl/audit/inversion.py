@@ -22,7 +22,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from secure_sapefl.data import Federation
-from secure_sapefl.models.base import Model
+from secure_sapefl.models.base import Model, joined
 from secure_sapefl.tasks.base import Task
 
 _TV: Final = 0.1
@@ -127,7 +127,7 @@ def _cosine(known: Known, weights: list[Tensor], x: Tensor, labels: Tensor, targ
     """Between the gradient of each stack's rows and its target, [V * starts]."""
     loss = known.task.losses(known.model.apply(weights, x), labels).sum()
     gradients = torch.autograd.grad(loss, weights, create_graph=True, materialize_grads=True)
-    flat = torch.cat([gradient.flatten(1) for gradient in gradients], 1)
+    flat = joined(gradients)
     return (F.normalize(flat, dim=1) * target).sum(1)
 
 

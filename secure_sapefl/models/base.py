@@ -89,6 +89,11 @@ def flat(model: Model, module: nn.Module) -> Tensor:
     return torch.cat([weight.detach().flatten() for weight in model.weights_of(module)])
 
 
+def joined(parts: Sequence[Tensor]) -> Tensor:
+    """One row [P] a site, of what every weight has [G, *shape]; a weight may be a single number."""
+    return torch.cat([part.reshape(len(part), -1) for part in parts], 1)
+
+
 def loaded(model: Model, theta: Tensor) -> nn.Module:
     """A site's module with the weights ``theta`` [P]."""
     module = model.module().to(theta.device)

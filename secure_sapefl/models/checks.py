@@ -65,6 +65,11 @@ def _check_weights(module: nn.Module) -> None:
     for name, weight in trained:
         if weight.dtype != torch.float32:
             raise BadInput(f"The model's {name!r} holds {weight.dtype}, expected torch.float32: call .float() on it.")
+        if weight._backward_hooks or weight._post_accumulate_grad_hooks:  # they have no public name
+            raise BadInput(
+                f"The model's {name!r} has a hook on its gradient, which weights of the sites' own do not have. Leave "
+                "it out; what shall stand still is frozen by requires_grad_(False)."
+            )
     for name, value in module.state_dict().items():
         if not isinstance(value, Tensor):
             raise BadInput(
@@ -140,7 +145,7 @@ def _check_gradient(module: nn.Module, answer: Tensor) -> None:
     try:
         torch.autograd.grad(answer.sum(), trained, allow_unused=True)
     except RuntimeError as error:
-        why = str(error).partition(": [")[0]
+        why = str(error).partition(": [")[0].rstrip(".")
         raise BadInput(
             f"The model cannot be trained, for its answer has no derivative: {why}. Where it writes into "
             "a tensor (y += 1, relu_), let it make another (y = y + 1, relu)."

@@ -21,8 +21,8 @@ from secure_sapefl.errors import BadInput
 from secure_sapefl.models import checks
 from secure_sapefl.models.base import Build, Description, flat
 from secure_sapefl.models.keyed import KeyedDraws
-from secure_sapefl.models.probing import draws, made_up, why_not_stacked, widest
-from secure_sapefl.models.taps import Call, LinearTaps
+from secure_sapefl.models.probing import Trial, draws, made_up, why_not_stacked, widest
+from secure_sapefl.models.taps import LinearTaps
 
 _NO_KEY = "a model with dropout is trained with keys"
 _CHUNK_VALUES = 1 << 24  # activations held at once when models are only evaluated
@@ -108,12 +108,10 @@ class ModuleModel:
     def apply(self, weights: Sequence[Tensor], x: Tensor, keys: Tensor | None = None) -> Tensor:
         return self._trained(weights, x, keys, nullcontext())
 
-    def tapped(
-        self, weights: Sequence[Tensor], x: Tensor, keys: Tensor | None = None
-    ) -> tuple[Tensor, list[list[Call]]]:
-        """The same, and of each weight the calls of linear layers that autograd does not see it in (`taps.py`)."""
+    def tapped(self, weights: Sequence[Tensor], x: Tensor, keys: Tensor | None = None) -> tuple[Tensor, LinearTaps]:
+        """The same, and what finds gradients from there: autograd does not see weights in linear layers."""
         taps = LinearTaps(weights)
-        return self._trained(weights, x, keys, taps), taps.calls
+        return self._trained(weights, x, keys, taps), taps
 
     def _trained(
         self, weights: Sequence[Tensor], x: Tensor, keys: Tensor | None, watched: AbstractContextManager[object]
@@ -198,7 +196,23 @@ def _described(module: nn.Module, about: Description, names: tuple[str, ...], he
     )
     if head is not None:
         _check_split(found, about)
-    return replace(found, unstackable=why_not_stacked(found, about), _copies={})
+    trial = Trial(found, about)
+    _check_gradients(found, trial)
+    return replace(found, unstackable=why_not_stacked(found, trial), _copies={})
+
+
+def _check_gradients(model: ModuleModel, trial: Trial) -> None:
+    """They are the same whether a module holds its weights, as in the reference, or is given them."""
+    try:
+        same = trial.agrees(replace(model, unstackable="not known yet", _copies={}))
+    except RuntimeError:
+        same = False
+    if not same:
+        raise BadInput(
+            "The model has other gradients when it is given a site's weights than when it holds them: it keeps a "
+            "second way to a weight, or runs again on the way back, as torch.utils.checkpoint does. Use each weight "
+            "by the attribute that it is registered as, and leave out checkpoints."
+        )
 
 
 def _ordered(module: nn.Module, head: str | None) -> tuple[str, ...]:

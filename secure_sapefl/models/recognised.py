@@ -48,7 +48,7 @@ class RecognisedModel(StackedModel):
 
 def recognised(model: ModuleModel) -> "RecognisedModel | ModuleModel":
     """The same model in stacked form where it has one; otherwise as it is."""
-    found = _layers(model.template)
+    found = _layers(model.template) if model.unstackable is None else None  # as where hooks change its gradients
     if found is None:
         return model
     layers, names = found

@@ -72,11 +72,15 @@ class DenseGradients:
     values: Tensor  # [G, B, *shape]
 
     def squared_norms(self) -> Tensor:
-        return self.values.flatten(2).square().sum(2)
+        return self._rows().square().sum(2)
 
     def combined(self, factors: Tensor) -> tuple[Tensor, ...]:
-        values = self.values.flatten(2).to(factors.dtype)
-        return (torch.bmm(factors.unsqueeze(1), values).squeeze(1).unflatten(1, self.values.shape[2:]),)
+        values = self._rows().to(factors.dtype)
+        return (torch.bmm(factors.unsqueeze(1), values).view(len(factors), *self.values.shape[2:]),)
+
+    def _rows(self) -> Tensor:
+        """[G, B, numbers]; a weight may be a single one."""
+        return self.values.reshape(*self.values.shape[:2], -1)
 
     def only(self, sound: Tensor) -> "DenseGradients":
         return DenseGradients(where_sound(sound, self.values))

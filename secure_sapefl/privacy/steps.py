@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 import torch
 from torch import Tensor
 
-from secure_sapefl.models.base import Model
+from secure_sapefl.models.base import Model, joined
 from secure_sapefl.privacy.ledger import Paid
 from secure_sapefl.privacy.per_record import clipped_by_site, record_gradients
 from secure_sapefl.privacy.randomness import Randomness
@@ -60,7 +60,7 @@ class PrivateStep:
             raise RuntimeError("This step has answered: a second answer on its records would not be paid for.")
         self._answered = True
         parts = clipped_by_site(self._model, of_sites, self._batch.weight, self._clip * unit)
-        total = torch.cat([part.flatten(1) for part in parts], 1)
+        total = joined(parts)
         buffer = torch.empty_like(total[0])
         for row, noise in zip(total, self._noise, strict=True):
             noise.add_(row, buffer, -unit)

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from secure_sapefl.training.gradients import Gradient, Product
+from secure_sapefl.models.taps import Gradient, Product
 from secure_sapefl.training.objective import Pull
 
 

@@ -6,9 +6,7 @@ before them, convolutions say, is autograd's, and so are all other networks.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cache
-from itertools import islice
 
 import torch
 from torch import Tensor
@@ -16,22 +14,8 @@ from torch import Tensor
 from secure_sapefl.models.base import Model
 from secure_sapefl.models.module import ModuleModel
 from secure_sapefl.models.stacked import Layer, Linear, Relu, StackedModel, pooled_first, run
-from secure_sapefl.models.taps import Call
+from secure_sapefl.models.taps import Gradient, Product
 from secure_sapefl.training.objective import Batch, HasSlope, Objective, TaskLoss, task_slope
-
-
-@dataclass(frozen=True, slots=True)
-class Product:
-    """A gradient [G, outputs, inputs] that is not written down."""
-
-    left: Tensor  # [G, outputs, B]
-    right: Tensor  # [G, B, inputs]
-
-    def written(self) -> Tensor:
-        return torch.bmm(self.left, self.right)
-
-
-Gradient = Tensor | Product
 
 
 def gradients(model: Model, weights: Sequence[Tensor], batch: Batch, objective: Objective) -> list[Gradient]:
@@ -55,24 +39,8 @@ def _through_module(
     model: ModuleModel, weights: Sequence[Tensor], batch: Batch, objective: Objective
 ) -> list[Gradient]:
     """Linear layers inside it by hand, the rest by autograd."""
-    answers, calls = model.tapped([weight.requires_grad_() for weight in weights], batch.x, batch.keys)
-    asked = [*weights, *(call.answers for own in calls for call in own)]
-    found = torch.autograd.grad(answers, asked, _slope(objective, answers.detach(), batch), allow_unused=True)
-    slopes = iter(found[len(weights) :])
-    return [
-        _together(weight, rest, own, list(islice(slopes, len(own))))
-        for weight, rest, own in zip(weights, found[: len(weights)], calls, strict=True)
-    ]
-
-
-def _together(weight: Tensor, rest: Tensor | None, calls: Sequence[Call], slopes: Sequence[Tensor | None]) -> Gradient:
-    """What linear layers bring to a weight's gradient, and the ``rest`` of it, where either is anything."""
-    told = [(slope, call.inputs) for call, slope in zip(calls, slopes, strict=True) if slope is not None]
-    if not told:
-        return torch.zeros_like(weight) if rest is None else rest
-    slope, inputs = told[0] if len(told) == 1 else (torch.cat(parts, 1) for parts in zip(*told, strict=True))
-    product = Product(slope.mT, inputs)
-    return product if rest is None else rest + product.written()
+    answers, taps = model.tapped([weight.requires_grad_() for weight in weights], batch.x, batch.keys)
+    return taps.gradients(answers, _slope(objective, answers.detach(), batch))
 
 
 @cache

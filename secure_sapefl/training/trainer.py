@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils import parameters_to_vector
 
-from secure_sapefl.models.base import Model, flat, loaded, put
+from secure_sapefl.models.base import Model, flat, joined, loaded, put
 from secure_sapefl.training.descent import descend
 from secure_sapefl.training.gradients import by_autograd, gradients
 from secure_sapefl.training.objective import Batch, Objective, Pull
@@ -54,7 +54,7 @@ def batches(shard: Shard, plan: Plan) -> Iterator[tuple[int, Batch]]:
 
 def whole_gradient(theta: Tensor, gradients: Sequence[Tensor], pull: Pull | None) -> Tensor:
     """[G, P], from what each of the weights contributes and the part that reads no record."""
-    total = torch.cat([gradient.flatten(1) for gradient in gradients], 1)
+    total = joined(gradients)
     return total if pull is None else total + pull.dense(theta)
 
 

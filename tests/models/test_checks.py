@@ -107,6 +107,12 @@ def test_a_module_that_passed_is_left_in_training() -> None:
     assert all(part.training for part in module.modules())
 
 
+def test_a_hook_on_a_weights_gradient_is_named() -> None:
+    module = nn.Linear(4, 2)
+    module.weight.register_hook(lambda gradient: gradient * 0)
+    refused(module, "'weight' has a hook on its gradient.*requires_grad_")
+
+
 def test_nothing_to_train() -> None:
     refused(nn.Linear(4, 2).requires_grad_(False), "no parameter to train")
 

@@ -4,10 +4,13 @@ import numpy as np
 import pytest
 import torch
 from torch import Tensor, nn
+from torch.utils.checkpoint import checkpoint
 
 from secure_sapefl.errors import BadInput
-from secure_sapefl.models.base import Description, flat, loaded
+from secure_sapefl.models.base import Build, Description, flat, loaded
 from secure_sapefl.models.module import ModuleModel
+from secure_sapefl.training.objective import Batch, LocalLoss
+from secure_sapefl.training.trainer import BatchedTrainer, SequentialTrainer
 from tests.models.conftest import SEQUENCE, TABLE, Adapted, Recurrent, Residual
 
 
@@ -117,6 +120,74 @@ def test_what_a_module_draws_when_built_comes_from_the_stream_alone() -> None:
 def test_an_operator_without_a_rule_for_stacks_is_named() -> None:
     assert model_of(Residual).unstackable is None
     assert "lstm" in str(model_of(Recurrent, SEQUENCE).unstackable)
+
+
+class Warm(nn.Linear):
+    """One of its weights is a number."""
+
+    def __init__(self, about: Description) -> None:
+        super().__init__(about.shape[0], about.outputs)
+        self.warmth = nn.Parameter(torch.tensor(2.0))
+
+    def forward(self, input: Tensor) -> Tensor:
+        return super().forward(input) / self.warmth
+
+
+def test_a_weight_may_be_a_single_number() -> None:
+    model = model_of(Warm)
+    theta, x = stack(model, 2), rows(TABLE, 2, 4)
+    at, weight, labels = (
+        torch.zeros(2, 4, dtype=torch.int64),
+        torch.full((2, 4), 0.25),
+        torch.tensor([[0, 1, 2, 0]] * 2),
+    )
+    batch = Batch(x, labels, at, weight)
+    found = [kind(model).gradient(theta, batch, LocalLoss()) for kind in (BatchedTrainer, SequentialTrainer)]
+    torch.testing.assert_close(found[0], found[1], atol=1e-5, rtol=1e-4)
+
+
+class Hooked(nn.Linear):
+    """A layer whose way back is turned round, as vmap would not do it."""
+
+    def __init__(self, about: Description) -> None:
+        super().__init__(about.shape[0], about.outputs)
+        self.register_full_backward_hook(lambda _, given, __: tuple(-one for one in given))
+
+
+def test_a_stack_with_other_gradients_than_its_modules_is_trained_one_by_one() -> None:
+    def build(about: Description) -> nn.Module:
+        return nn.Sequential(nn.Linear(about.shape[0], 4), Hooked(Description((4,), about.outputs)))
+
+    model = ModuleModel.from_build(build, TABLE, np.random.default_rng(0))
+    assert model.unstackable == "a stack of it has other gradients than its modules"
+
+
+class Doubly(nn.Linear):
+    """It knows its weight by a name that no one else does."""
+
+    def __init__(self, about: Description) -> None:
+        super().__init__(about.shape[0], about.outputs)
+        self.known = [self.weight]
+
+    def forward(self, input: Tensor) -> Tensor:
+        return super().forward(input) + nn.functional.linear(input, self.known[0])
+
+
+class Again(nn.Linear):
+    """It is run anew on the way back, and by then it has other weights."""
+
+    def __init__(self, about: Description) -> None:
+        super().__init__(about.shape[0], about.outputs)
+
+    def forward(self, input: Tensor) -> Tensor:
+        answer: Tensor = checkpoint(lambda x: torch.tanh(super(Again, self).forward(x)), input, use_reentrant=False)
+        return answer
+
+
+@pytest.mark.parametrize("build", [Doubly, Again])
+def test_a_module_that_does_not_learn_by_weights_it_is_given_is_refused(build: Build) -> None:
+    with pytest.raises(BadInput, match=r"other gradients when it is given.*leave out checkpoints"):
+        ModuleModel.from_build(build, TABLE, np.random.default_rng(0))
 
 
 def test_dropout_is_of_training_alone_and_needs_a_key() -> None:

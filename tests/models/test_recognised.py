@@ -70,9 +70,16 @@ def twice(about: Description) -> nn.Module:
     return nn.Sequential(layer, layer, nn.Linear(5, 3))
 
 
+def hooked(about: Description) -> nn.Module:
+    layer = nn.Linear(5, 5)
+    layer.register_full_backward_hook(lambda _, given, __: tuple(-one for one in given))
+    return nn.Sequential(nn.Linear(5, 5), layer, nn.Linear(5, 3))
+
+
 @pytest.mark.parametrize(
     "build",
     [
+        hooked,
         Residual,
         Adapted,
         twice,

@@ -17,6 +17,7 @@ import torch
 from opacus.grad_sample.grad_sample_module_fast_gradient_clipping import GradSampleModuleFastGradientClipping
 from torch import Tensor, nn
 
+from secure_sapefl.models.base import joined
 from secure_sapefl.models.keyed import KeyedDraws
 from secure_sapefl.models.module import ModuleModel
 from secure_sapefl.models.probing import made_up
@@ -62,7 +63,7 @@ def weights_saved(model: ModuleModel) -> int:
 def require_right(way: "GhostRecords", trial: Trial) -> None:
     """Norms, and a sum with some factors."""
     found = way(trial.weights, trial.x, trial.key, lambda _: trial.slopes)
-    norms = torch.stack([one.flatten(1).square().sum(1) for one in trial.gradients]).sum(0)
+    norms = joined(trial.gradients).square().sum(1)
     require_close(found.squared_norms()[0], norms, "all weights")
     factors = torch.linspace(0.5, 1.5, len(trial.x))
     for name, one, formed in zip(trial.names, found.combined(factors[None]), trial.gradients, strict=True):

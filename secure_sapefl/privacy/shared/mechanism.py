@@ -16,7 +16,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from secure_sapefl.models.base import Model
+from secure_sapefl.models.base import Model, joined
 from secure_sapefl.models.keyed import derived
 from secure_sapefl.privacy.events import Event
 from secure_sapefl.privacy.group import PrivateGroup
@@ -91,7 +91,7 @@ def _sums(model: Model, theta: Tensor, shard: Shard, plan: Plan, clip: float) ->
             total = torch.zeros((active, len(theta)), dtype=torch.float64, device=theta.device)
             for some in _few_at_a_time(batch):
                 sums = clipped_sum(model, weights, some, LocalLoss(), clip)
-                total += torch.cat([one.flatten(1) for one in sums], 1)
+                total += joined(sums)
             yield total
 
 

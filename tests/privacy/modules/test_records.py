@@ -121,17 +121,17 @@ def test_gradients_of_steps_are_not_taken_for_gradients_of_records() -> None:
 
 
 class Unused(nn.Module):
-    """A weight that no record reaches, one that is used twice, and one that belongs to no layer."""
+    """A weight that no record reaches, one that is used twice, and two of no layer, one of them a number."""
 
     def __init__(self, about: Description) -> None:
         super().__init__()
-        self.scale = nn.Parameter(torch.ones(5))
+        self.scale, self.warmth = nn.Parameter(torch.ones(5)), nn.Parameter(torch.tensor(2.0))
         self.there, self.back = nn.Linear(5, 3), nn.Linear(5, 3)
         self.back.weight = self.there.weight
         self.spare = nn.Linear(2, 2)
 
     def forward(self, x: Tensor) -> Tensor:
-        return self.there(x * self.scale) + self.back(torch.tanh(x))
+        return self.there(x * self.scale) + self.back(torch.tanh(x * self.warmth))
 
 
 @pytest.mark.parametrize(
