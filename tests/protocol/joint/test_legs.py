@@ -8,7 +8,7 @@ import pytest
 
 from sapefl_crypto.errors import FrameRejected
 from secure_sapefl.protocol.joint.messages import Certified, Delivery, KeyWanted, Proposal
-from secure_sapefl.protocol.messages import AnnouncedKey
+from secure_sapefl.protocol.messages import AnnouncedKey, Refusal
 
 Make = Callable[..., Any]
 
@@ -99,3 +99,7 @@ def test_who_declines_is_not_waited_for(make_round: Make) -> None:
     assert joint.server.press_on() is None
     assert set(joint.server.legs.certificate.signatures) == set("acd")
     assert joint.server.legs.duty_for("b") is not None, "it may still answer what the others have certified"
+    joint.ask("a", "c", "d")
+    outcome = joint.server.press_on()
+    assert outcome.aggregate is not None
+    assert outcome.refusals == (Refusal("b", "declined as a member of the committee: against its rules"),)

@@ -135,6 +135,9 @@ CRIMES: dict[str, Callable[[Any, RoundUpload], RoundUpload]] = {
     "shares it did not sign": lambda _, upload: bad_shares(upload),
     "shares of another's": lambda joint, upload: replace(upload, shares=joint.upload("b").shares),
     "no shares": lambda _, upload: replace(upload, shares=()),
+    "shares under each other's names": lambda _, upload: replace(
+        upload, shares=tuple(replace(share, member=name) for share, name in zip(upload.shares, "bacd", strict=True))
+    ),
     "a share too few": lambda _, upload: replace(upload, shares=upload.shares[1:]),
     "another score beside its frame": lambda _, upload: replace(upload, similarity_score=1.5),
     "another's frame": lambda joint, upload: replace(upload, update=joint.upload("b").update),
