@@ -1,12 +1,14 @@
 """Shared noise attacked where it is read: in an opened sum, and in one update that somebody opened alone.
 
-Clones of one site take a step, half of them with one record more. In the sum as many others add their noise as the plan
-calls honest; colluders and the reader have subtracted theirs. The first must stay below what the step costs by
-`epsilon_shared`, the second below what it costs by `epsilon_max`: two claims, two audits.
+Clones of one site take a step, half of them with one record more (or with a site's whole update, where that is the
+unit). In the sum as many others add their noise as the plan calls honest; colluders and the reader have subtracted
+theirs. The first must stay below what the step costs by `epsilon_shared`, the second below what it costs by
+`epsilon_max`: two claims, two audits.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Final
 
 import numpy as np
 import torch
@@ -26,6 +28,8 @@ from secure_sapefl.streams import Purpose
 from secure_sapefl.tasks.base import Task
 from secure_sapefl.training.plan import Shard
 from secure_sapefl.training.trainer import BatchedTrainer
+
+_FAR: Final = 100.0  # clips, that a site's training can lead away: what clipping is for
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,11 +94,16 @@ def _others(bench: SharedBench, direction: Tensor, more: int) -> Floats:
 
 
 def _along(bench: SharedBench, shard: Shard, direction: Tensor, count: int, *key: int) -> Floats:
-    """With persons as unit, the canary is one with a single record: no other moves a sum further."""
+    """With persons as unit, the canary is one with a single record: no other moves a sum further. With sites it is one
+    whose records carry the model far; the others' make nothing of it."""
     group = bench.group(count, *key)
-    if bench.terms.plan.unit == "person":
-        everybody = replace(shard, persons=torch.arange(len(shard.y)))
-        sent = group.person_sums(bench.theta, BatchedTrainer(bench.model), everybody)
-    else:
-        sent = group.gradient_sums(bench.theta, bench.model, shard)
+    match bench.terms.plan.unit:
+        case "record":
+            sent = group.gradient_sums(bench.theta, bench.model, shard)
+        case "person":
+            everybody = replace(shard, persons=torch.arange(len(shard.y)))
+            sent = group.person_sums(bench.theta, BatchedTrainer(bench.model), everybody)
+        case "site":
+            far = torch.tensor([[_FAR * bench.terms.plan.clip * (size > len(bench.rows))] for size in shard.sizes])
+            sent = group.update_sums(far * direction)
     return (sent @ direction).double().numpy()

@@ -62,7 +62,7 @@ def bench() -> Callable[..., SharedBench]:
     return make
 
 
-@pytest.mark.parametrize("unit", ["record", "person"])
+@pytest.mark.parametrize("unit", ["record", "person", "site"])
 def test_each_stays_below_its_own_number(bench: Callable[..., SharedBench], unit: PrivacyUnit) -> None:
     opened, alone = audit_shared(bench(unit=unit))
     assert opened.claimed == pytest.approx(1.0, rel=0.02)
@@ -93,6 +93,14 @@ def test_shares_divided_by_the_number_of_sites_show_in_the_sum(
 
     monkeypatch.setattr(Carriage, "deviation", too_small)
     opened, _ = audit_shared(made)
+    assert opened.broken
+
+
+def test_whole_updates_that_are_not_clipped_show_in_the_sum(
+    bench: Callable[..., SharedBench], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("secure_sapefl.privacy.shared.mechanism.ROOM", 1000.0)  # clips
+    opened, _ = audit_shared(bench(unit="site"))
     assert opened.broken
 
 
