@@ -138,7 +138,7 @@ def status(
     print_table("", ("site", "online", "rounds", "last answer", "MB up", "MB down"), map(_cells, found["sites"]))
     typer.echo(_committee(found.get("history", [])), nl=False)
     if found.get("results"):  # 0.1.0 had none
-        print_table(_summed(found["results"]), ("test result", "mean over sites", "spread"), _result_rows(found))
+        print_table(_summed(found["results"]), _result_header(found), _result_rows(found))
     warn_of_certificate(found)
 
 
@@ -155,14 +155,26 @@ def _cells(site: dict[str, Any]) -> tuple[object, ...]:
 
 def _summed(results: dict[str, Any]) -> str:
     what = "Test results of the common model, with noise" if results.get("noised") else "Test results"
-    return f"{what}, an encrypted sum over {results['sites']} sites, of which {results['agreed']} say the same"
+    said = f"{what}, an encrypted sum over {results['sites']} sites, of which {results['agreed']} say the same"
+    drowned = any(one["mean"] is None for one in results["results"].values())
+    return f"{said}; too few records for the noise" if drowned else said
+
+
+def _result_header(found: dict[str, Any]) -> tuple[str, str, str]:
+    if found["results"].get("noised"):
+        return "test result", "over all records", "off by noise"
+    return "test result", "mean over sites", "spread"
 
 
 def _result_rows(found: dict[str, Any]) -> list[tuple[str, str, str]]:
     return [
-        (name.replace("_", " "), f"{one['mean']:.3f}", "–" if one["std"] is None else f"{one['std']:.3f}")
+        (name.replace("_", " "), _three(one["mean"]), _three(one.get("noise") if one["std"] is None else one["std"]))
         for name, one in found["results"]["results"].items()
     ]
+
+
+def _three(value: float | None) -> str:
+    return "–" if value is None else f"{value:.3f}"
 
 
 def _progress(found: dict[str, Any]) -> str:

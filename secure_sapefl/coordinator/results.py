@@ -18,6 +18,7 @@ from secure_sapefl.protocol.messages import SiteId
 from secure_sapefl.protocol.results import ResultSum, is_result_total, least_senders, results_plan
 from secure_sapefl.protocol.sums import SumOfCounts
 from secure_sapefl.storage.files import write_private
+from secure_sapefl.study.plain_words import noise_in_records
 from secure_sapefl.study.round_terms import RoundTerms
 from secure_sapefl.transport.wire import ToServer
 
@@ -30,6 +31,8 @@ class Results:
     def __init__(self, path: Path, terms: RoundTerms) -> None:
         file = terms.file
         self._path, self._rounds, self._noised = path, file.rounds, file.privacy is not None
+        summed_privately = file.metrics != "none" and file.privacy is not None
+        self._noise = noise_in_records(file.privacy) if summed_privately and file.privacy is not None else None
         self._plan = None if file.metrics == "none" else _plan(terms)
         self._frames: dict[SiteId, bytes | None] = {}  # None: has none to give
         self.settled, self._senders = file.metrics == "none", 0
@@ -71,7 +74,7 @@ class Results:
         said = Counter(self._totals.values()).most_common(1)
         if self._plan is None or not said or said[0][1] < self._plan.least:
             return None
-        return ResultSum(self._senders, said[0][0], self._noised).to_json() | {"agreed": said[0][1]}
+        return ResultSum(self._senders, said[0][0], self._noise).to_json() | {"agreed": said[0][1]}
 
     def _save(self) -> None:
         total = None if self.sum is None else base64.b64encode(self.sum).decode()

@@ -29,6 +29,7 @@ SMALLEST_SUM: Final = 4
 COUNTED: Final = ("right", "wrong", "brier")
 """What a private study sums: a row is one step of right or of wrong, and at most one of brier, half its score."""
 STEP: Final = 1 << 10
+CLEARLY: Final = 3.0  # deviations of noise that the rows of a noised sum are above, or it tells nothing
 
 
 def least_senders(min_cohort: int) -> int:
@@ -66,22 +67,29 @@ def row_counts(outputs: Array, y: Array) -> Counts:
 
 @dataclass(frozen=True, slots=True)
 class ResultSum:
-    """``totals`` as sites opened them, over so many ``sites``."""
+    """``totals`` as sites opened them, over so many ``sites``; ``noise`` is the deviation of what each of them added to
+    each of its counts, in rows, and None where nothing was added."""
 
     sites: int
     totals: tuple[int, ...]
-    noised: bool = False
+    noise: float | None = None
 
     def to_json(self) -> dict[str, Any]:
-        """Mean over sites, and how far sites are from it; of a private study, over all rows and without a spread."""
-        found = self._pooled() if self.noised else self._over_sites()
-        return {"sites": self.sites, "noised": self.noised, "results": found}
+        """Mean over sites, and how far sites are from it; of a private study, over all rows, with the deviation of its
+        noise in place of a spread, and nothing where noise may be most of what was counted."""
+        found = self._over_sites() if self.noise is None else self._pooled(math.sqrt(self.sites) * self.noise)
+        return {"sites": self.sites, "noised": self.noise is not None, "results": found}
 
-    def _pooled(self) -> dict[str, dict[str, float | None]]:
-        right, wrong, brier = (total - NOISE_OFFSET * self.sites for total in self.totals)
-        rows = max(right + wrong, STEP)  # noise may leave none
-        shares = {"accuracy": min(max(right / rows, 0.0), 1.0), "brier": 2 * min(max(brier / rows, 0.0), 1.0)}
-        return {name: {"mean": share, "std": None} for name, share in shares.items()}
+    def _pooled(self, noise: float) -> dict[str, dict[str, float | None]]:
+        """``noise`` is the deviation of each sum in rows; to first order it makes a share x / rows off by the last."""
+        right, wrong, brier = ((total - NOISE_OFFSET * self.sites) / STEP for total in self.totals)
+        rows = right + wrong
+        if rows <= CLEARLY * math.sqrt(2) * noise:
+            return {name: {"mean": None, "std": None, "noise": None} for name in ("accuracy", "brier")}
+        hit, squared = (min(max(count / rows, 0.0), 1.0) for count in (right, brier))
+        off = {"accuracy": math.hypot(1 - hit, hit), "brier": 2 * math.hypot(1, squared, squared)}
+        means = {"accuracy": hit, "brier": 2 * squared}
+        return {name: {"mean": means[name], "std": None, "noise": off[name] * noise / rows} for name in means}
 
     def _over_sites(self) -> dict[str, dict[str, float | None]]:
         values, squares = self.totals[: len(RESULTS)], self.totals[len(RESULTS) :]

@@ -75,13 +75,14 @@ def results_words(file: StudyFile) -> str:
         return f"{once}: {', '.join(RESULTS)}. Sites open the sum and tell the server, which shows mean and spread"
     return (
         f"{once}: how many test records the common model gets right and wrong, and its Brier score, with noise of "
-        f"deviation {_noise_in_records(file.privacy):.3g} records, paid from the study's budget. Its AUC and "
+        f"deviation {noise_in_records(file.privacy):.3g} records, paid from the study's budget. Its AUC and "
         "calibration error and all results of the own model stay: no small noise hides what one record does to them. "
         "Sites open the sum and tell the server, which shows it over all records"
     )
 
 
-def _noise_in_records(privacy: PrivacyTerms) -> float:
+def noise_in_records(privacy: PrivacyTerms) -> float:
+    """Of each count of test records that a site of a private study sends: the deviation of its noise."""
     from secure_sapefl.privacy.counts import RESULT_NOISE, multiplier_of_results  # takes seconds to import
     from secure_sapefl.privacy.events import Budget
 

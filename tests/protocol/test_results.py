@@ -73,15 +73,31 @@ def test_one_row_more_moves_each_count_by_a_step_at_most() -> None:
 
 
 def test_a_noised_sum_is_over_all_rows_and_stays_a_share() -> None:
-    def told(right: int, wrong: int, brier: int) -> dict[str, float]:
+    def told(right: int, wrong: int, brier: int, noise: float = 0.5) -> dict[str, float | None]:
         totals = tuple(STEP * count + NOISE_OFFSET * 4 for count in (right, wrong, brier))
         assert is_result_total(totals, noised=True)
         assert not is_result_total(totals)
-        found = ResultSum(4, totals, noised=True).to_json()
+        found = ResultSum(4, totals, noise).to_json()
+        assert found["noised"]
         assert all(one["std"] is None for one in found["results"].values())
         return {name: one["mean"] for name, one in found["results"].items()}
 
     assert told(30, 10, 8) == {"accuracy": 0.75, "brier": 0.4}
-    assert told(-3, 10, -2) == {"accuracy": 0.0, "brier": 0.0}  # noise may be larger than what it hides
-    assert told(-5, -5, 3) == {"accuracy": 0.0, "brier": 2.0}
+    assert told(-3, 10, -2) == {"accuracy": 0.0, "brier": 0.0}
+    nothing = {"accuracy": None, "brier": None}  # noise may be larger than what it hides
+    assert told(-5, -5, 3) == nothing
+    assert told(-3, 6, -15, noise=13.3) == nothing
+    assert told(60, 16, 15, noise=13.3) == nothing  # 76 records beside a noise of 38
+    assert told(300, 100, 80, noise=13.3) == {"accuracy": 0.75, "brier": 0.4}
     assert len(COUNTED) == 3
+
+
+def test_how_far_noise_puts_a_result_off() -> None:
+    """Against a thousand draws of that noise."""
+    rng = np.random.default_rng(0)
+    exact = np.array([300.0, 100.0, 80.0])
+    found = ResultSum(4, tuple((STEP * exact).astype(int) + 4 * NOISE_OFFSET), 5.0).to_json()["results"]
+    right, wrong, brier = (exact + rng.normal(0, 5.0 * math.sqrt(4), (1000, 3))).T
+    rows = right + wrong
+    assert found["accuracy"]["noise"] == pytest.approx((right / rows).std(), rel=0.1)
+    assert found["brier"]["noise"] == pytest.approx((2 * brier / rows).std(), rel=0.1)
