@@ -112,7 +112,7 @@ def main() -> None:
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(0)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         if (said := blamed(error)) is None:
             raise
         _say(said)

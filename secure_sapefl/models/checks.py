@@ -65,6 +65,8 @@ def _check_weights(module: nn.Module) -> None:
     for name, weight in trained:
         if weight.dtype != torch.float32:
             raise BadInput(f"The model's {name!r} holds {weight.dtype}, expected torch.float32: call .float() on it.")
+        if weight.layout != torch.strided:
+            raise BadInput(f"The model's {name!r} is {weight.layout}, expected torch.strided: call .to_dense() on it.")
         if weight._backward_hooks or weight._post_accumulate_grad_hooks:  # they have no public name
             raise BadInput(
                 f"The model's {name!r} has a hook on its gradient, which weights of the sites' own do not have. Leave "
@@ -120,6 +122,11 @@ def _check_training(module: nn.Module, about: Description) -> None:
                 f"The model changes its buffer {name!r} while it trains; only parameters are shared and kept. "
                 "Make it constant, or a parameter."
             )
+    if answer.isnan().any() or not answer.isfinite().any():
+        raise BadInput(
+            "The model answers rows of numbers between 0 and 1 with NaN or infinity: nothing can be learned. Look for "
+            "a division by zero, a logarithm or a root in it."
+        )
     if not answer.requires_grad:
         raise BadInput(
             "The model's answer has no gradient, so nothing can be learned. Leave out detach and no_grad, and let it "

@@ -1,6 +1,7 @@
 """The models that have a name, and how a model is made from what a configuration says of it."""
 
 import hashlib
+import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from importlib import import_module
@@ -90,9 +91,15 @@ def made(choice: Choice, about: Description, rng: np.random.Generator) -> Made:
 
 
 def _callable(own: OwnCode) -> Build:
-    if not callable(own.value):
-        raise BadInput(f"The model {own.name!r} is no function of the data's description, but {type(own.value)}.")
     build: Build = own.value
+    if isinstance(build, nn.Module) or not callable(build):
+        raise BadInput(f"The model {own.name!r} is no function of the data's description, but {type(own.value)}.")
+    try:
+        inspect.signature(build).bind(None)
+    except ValueError:
+        return build  # written in C, and says nothing of what it takes
+    except TypeError as error:
+        raise BadInput(f"The model {own.name!r} cannot be called with the data's description alone: {error}.") from None
     return build
 
 

@@ -102,6 +102,10 @@ def build(about):
 
 def nothing(about):
     return about.rows
+
+
+def ends(about):
+    raise SystemExit(0)
 """
 
 
@@ -110,6 +114,7 @@ def nothing(about):
     [
         ("net.py", "secure-sapefl: net.py, line 7, in forward: KeyError: 'rows'. That is code of your own: mend it"),
         ("net.py:nothing", "secure-sapefl: net.py, line 15, in nothing: AttributeError: 'Description' object has no"),
+        ("net.py:ends", "secure-sapefl: net.py, line 19, in ends: SystemExit: 0. That is code of your own"),
     ],
 )
 def test_code_of_ones_own_that_raises_is_named_by_file_and_line(

@@ -73,6 +73,8 @@ class Own(nn.Linear):
     ("module", "sentence"),
     [
         (Own(after=lambda y: y.detach()), "no gradient.*detach"),
+        (Own(after=lambda y: y * torch.nan), "with NaN or infinity"),
+        (Own(after=lambda y: y / 0), "with NaN or infinity"),
         (Own(after=lambda y: y + float(np.random.rand())), "the same rows differently"),
         (Own(before=lambda x: x.add_(1)), "writes into the rows it is given"),
         (nn.Sequential(nn.ReLU(inplace=True), nn.Linear(4, 2)), "writes into the rows it is given"),
@@ -105,6 +107,12 @@ def test_a_module_that_passed_is_left_in_training() -> None:
     module = checks.in_training(nn.Sequential(nn.Linear(4, 2), nn.Dropout(0.5)))
     checks.check(module, ABOUT)
     assert all(part.training for part in module.modules())
+
+
+def test_a_weight_that_is_stored_otherwise_is_named() -> None:
+    module = nn.Linear(4, 2)
+    module.weight = nn.Parameter(module.weight.detach().to_sparse())
+    refused(module, "'weight' is torch.sparse_coo.*to_dense")
 
 
 def test_a_hook_on_a_weights_gradient_is_named() -> None:

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from secure_sapefl.errors import BadInput, UnknownName
 from secure_sapefl.models.base import Description
 from secure_sapefl.models.presets import PRESETS, Choice, Made, made
-from secure_sapefl.own_code import own_function
+from secure_sapefl.own_code import OwnCode, own_function
 from tests.models.conftest import TABLE, Residual
 
 SHAPES = {"resnet": (1, 8, 8), "lstm": (6, 4), "transformer": (6, 4)}
@@ -101,5 +101,10 @@ def test_what_is_no_model_is_refused(tmp_path: Path) -> None:
         make(Choice(name="smal"))
     with pytest.raises(BadInput, match="no function"):
         make(Choice(name=f"{file}:NOT_A_FUNCTION"))
+    with pytest.raises(BadInput, match=r"no function.*but <class 'torch.nn.modules.linear.Linear'>"):
+        make(Choice(name="anything", build=OwnCode("net:LAYER", nn.Linear(5, 3), "")))
+    for build in (nn.Linear, lambda: nn.Linear(5, 3)):
+        with pytest.raises(BadInput, match="cannot be called with the data's description alone"):
+            make(Choice(name="anything", build=OwnCode("net:build", build, "")))
     with pytest.raises(BadInput, match="leave out --head"):
         make(Choice(name="small", head="fc"))
