@@ -66,6 +66,14 @@ def test_nothing_of_them_reaches_the_others(with_late: Make) -> None:
     assert simulation._relayed == alone._relayed  # nothing public shows what waits for the next round
 
 
+def test_under_shared_noise_a_newcomer_sends_nothing_and_pays_nothing(with_late: Make) -> None:
+    _, block, result = run(with_late(method="fedavg", dp_noise="shared", **PRIVATE))
+    assert result.privacy is not None
+    assert len(result.privacy["epsilon_shared_per_client"]) == 4
+    assert (block["bytes"]["up"], block["privacy"], block["refused"]) == (0, None, [])
+    assert len(block["accuracy"]["per_client"]) == 2
+
+
 @pytest.mark.parametrize("method", ALGORITHMS)
 def test_every_method_has_something_for_a_newcomer(with_late: Make, method: str) -> None:
     simulation, block, _ = run(with_late(method=method))
