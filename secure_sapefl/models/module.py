@@ -273,7 +273,12 @@ def _check_split(model: ModuleModel, about: Description) -> None:
 def _copied(module: nn.Module) -> nn.Module:
     """A module with trained weights of its own; what stands still is shared."""
     still = {id(weight): weight for weight in module.parameters() if not weight.requires_grad}
-    return copy.deepcopy(module, still)
+    try:
+        return copy.deepcopy(module, still)
+    except (RuntimeError, TypeError) as error:
+        raise BadInput(
+            f"The model cannot be copied for each site: {error}. Let it keep plain values beside its parameters."
+        ) from error
 
 
 @contextmanager

@@ -1,5 +1,7 @@
 """Any module of torch's as a model: its stack against itself one by one, the order of weights, what stands still."""
 
+import threading
+
 import numpy as np
 import pytest
 import torch
@@ -144,6 +146,17 @@ def test_a_weight_may_be_a_single_number() -> None:
     batch = Batch(x, labels, at, weight)
     found = [kind(model).gradient(theta, batch, LocalLoss()) for kind in (BatchedTrainer, SequentialTrainer)]
     torch.testing.assert_close(found[0], found[1], atol=1e-5, rtol=1e-4)
+
+
+@pytest.mark.parametrize("kept", [threading.Lock, lambda: torch.ones(1, requires_grad=True) * 2])
+def test_a_module_that_cannot_be_copied_is_refused(kept) -> None:
+    def build(about: Description) -> nn.Module:
+        module = nn.Linear(about.shape[0], about.outputs)
+        module.kept = kept()
+        return module
+
+    with pytest.raises(BadInput, match="cannot be copied for each site"):
+        model_of(build)
 
 
 class Hooked(nn.Linear):
