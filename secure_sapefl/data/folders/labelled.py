@@ -119,7 +119,7 @@ def new_pictures(folder: Path, schema: ImageSchema) -> tuple[Bytes, Sequence[str
             images.append(read_picture(path, _size(schema)))
             names.append(path.name)
         except BadInput as error:
-            bad.append((path.name, str(error)))
+            bad.append((path.name, str(error).removesuffix(".")))  # whoever says it ends the sentence
     if not images:
         raise BadInput(f"{folder.name} holds no image that can be read: {', '.join(SUFFIXES)}.")
     return np.stack(images), names, tuple(bad)

@@ -68,7 +68,8 @@ def test_new_images_need_no_labels_and_a_bad_one_is_one_bad_one(folder: Folder, 
     (made / "labels.csv").unlink()
     (made / "1.png").write_bytes(b"broken")
     images, names, bad = new_pictures(made, schema)
-    assert (len(images), len(names), [name for name, _ in bad]) == (23, 23, ["1.png"])
+    why = "1.png cannot be read as an image. Convert it to PNG, or take it out of the table"
+    assert (len(images), len(names), bad) == (23, 23, (("1.png", why),))
     with pytest.raises(BadInput, match=r"labels\.csv; found: none"):
         label_table(made)
     (tmp_path / "empty").mkdir()
