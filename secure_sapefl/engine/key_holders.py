@@ -132,7 +132,7 @@ class KeyHolders:
             self.validation = self._sites.validated(self.scored)
         return found
 
-    def _evaluated(self, round_index: int, keep: Keep = lambda *_: None) -> tuple[Scores, Scores]:
+    def _evaluated(self, round_index: int, keep: Keep | None = None) -> tuple[Scores, Scores]:
         size = self._group_size(len(self._sites.names))
         return self._sites.evaluate(self.theta_global, round_index, size, keep, self._ranks, self._shown)
 

@@ -29,6 +29,19 @@ class Leg:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Sent:
+    """How much a site sent. What it sent is gone once it is added: of thousands of sites it would fill the memory."""
+
+    site: SiteId
+    size: int
+    update: int  # of these bytes, the encrypted update's
+
+    @classmethod
+    def from_upload(cls, upload: RoundUpload) -> "Sent":
+        return cls(site=upload.site, size=upload.size, update=len(upload.update or b""))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Traffic:
     """Bytes a site of the cohort sent and received in a round, on average, as counted from the messages."""
 
@@ -38,14 +51,14 @@ class Traffic:
 
     @classmethod
     def from_messages(
-        cls, invitations: Sequence[Invitation], uploads: Sequence[RoundUpload], outcome: RoundOutcome, leg: Leg
+        cls, invitations: Sequence[Invitation], uploads: Sequence[Sent], outcome: RoundOutcome, leg: Leg
     ) -> "Traffic":
         """Down: the peers' models and the aggregate, which every site of the study receives. With joint keys, up has
         the shares and down the answers too, and both a site's ``leg``."""
         sent = max(len(uploads), 1)
         return cls(
             up=leg.up + sum(upload.size for upload in uploads) / sent,
-            update=sum(len(upload.update or b"") for upload in uploads) / sent,
+            update=sum(upload.update for upload in uploads) / sent,
             down=leg.down + outcome.size + sum(invitation.size for invitation in invitations) / len(invitations),
         )
 

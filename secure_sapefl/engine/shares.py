@@ -38,12 +38,16 @@ class Trained:
         return self.part, result, memory
 
     def for_first(self) -> object:
-        return [(site, _settled(upload)) for site, upload in self.uploads]
+        """Uploads, and the scores that the run's log sums up."""
+        score = self.result.contribution.score
+        return None if score is None else score.cpu(), [(site, _settled(upload)) for site, upload in self.uploads]
 
     @classmethod
     def heard(cls, for_all: Any, for_first: Any) -> "Trained":
         part, result, memory = for_all
-        return cls(part, result, memory, [(site, _promised(upload)) for site, upload in for_first or ()])
+        score, uploads = for_first or (None, ())
+        result = replace(result, contribution=replace(result.contribution, score=score))
+        return cls(part, result, memory, [(site, _promised(upload)) for site, upload in uploads])
 
 
 def _here(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
@@ -74,10 +78,11 @@ class Judged:
     part: list[int]
     own: list[Outputs]
     everywhere: list[Outputs]
-    models: Tensor  # [G, P], in main memory
+    models: Tensor | None  # [G, P], in main memory, where somebody keeps them
 
-    def rows(self) -> Iterator[tuple[int, Outputs, Outputs, Tensor]]:
-        return zip(self.part, self.own, self.everywhere, self.models, strict=True)
+    def rows(self) -> Iterator[tuple[int, Outputs, Outputs, Tensor | None]]:
+        models = [None] * len(self.part) if self.models is None else self.models
+        return zip(self.part, self.own, self.everywhere, models, strict=True)
 
     def for_all(self) -> object:
         return self.part, self.own, self.everywhere, self.models

@@ -110,28 +110,30 @@ class Sites:
         theta_global: Tensor,
         round_index: int,
         size: int,
-        keep: Keep = lambda *_: None,
+        keep: Keep | None = None,
         ranks: Ranks = ALONE,
         judged_by: Sequence[Metric] | None = None,
     ) -> tuple[Scores, Scores]:
         """Every site's own model, and the global one, on every site's test rows; ``keep`` is told each own model, and
         the global one is ``judged_by`` the task's metrics unless fewer are needed."""
         groups = list(self._ordered(range(len(self.names)), size, self.sizes))
-        look = partial(self._looked_at, theta_global, round_index)
+        look = partial(self._looked_at, theta_global, round_index, kept=keep is not None)
         found = sorted(
             (row for group in ranks.map(look, groups, Judged) for row in group.rows()), key=lambda row: row[0]
         )
         for c, _, _, model in found:
-            keep(self.names[c], model)
+            if keep is not None and model is not None:
+                keep(self.names[c], model)
         own, common = [own for _, own, _, _ in found], [common for _, _, common, _ in found]
         return self.scores(own), Scores.from_outputs(common, self._task.metrics if judged_by is None else judged_by)
 
-    def _looked_at(self, theta_global: Tensor, round_index: int, part: list[int]) -> Judged:
+    def _looked_at(self, theta_global: Tensor, round_index: int, part: list[int], *, kept: bool) -> Judged:
         nobody = Peers.nobody(len(part), self.theta_initial)
         group = self.group(part, theta_global, round_index, nobody, Stopwatch())
         models = self._algorithm.personal_models(group, self._options)
         own = [self.on_test_rows(models[g], c) for g, c in enumerate(part)]
-        return Judged(part, own, [self.on_test_rows(theta_global, c) for c in part], models.cpu())
+        common = [self.on_test_rows(theta_global, c) for c in part]
+        return Judged(part, own, common, models.cpu() if kept else None)
 
     def scores(self, outputs: Sequence[tuple[Array, Array]]) -> Scores:
         return Scores.from_outputs(outputs, self._task.metrics)

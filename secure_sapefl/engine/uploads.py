@@ -7,6 +7,7 @@ from typing import Protocol
 
 from sapefl_crypto.errors import CryptoError
 from secure_sapefl.engine.events import SERVER, MessageSent, Observer, tell
+from secure_sapefl.engine.result import Sent
 from secure_sapefl.protocol.messages import Refusal, RoundUpload, SiteId
 from secure_sapefl.protocol.server import Server
 from secure_sapefl.stopwatch import Stopwatch
@@ -15,7 +16,7 @@ from secure_sapefl.stopwatch import Stopwatch
 class Uploads(Protocol):
     """Where a site's upload goes."""
 
-    accepted: list[RoundUpload]
+    accepted: list[Sent]
 
     def put(self, site: SiteId, upload: Future[RoundUpload]) -> None: ...
 
@@ -31,7 +32,7 @@ class Elsewhere:
     """The server is in another process, and is handed them there."""
 
     def __init__(self) -> None:
-        self.accepted: list[RoundUpload] = []
+        self.accepted: list[Sent] = []
 
     def put(self, site: SiteId, upload: Future[RoundUpload]) -> None:
         pass
@@ -52,7 +53,7 @@ class UploadQueue:
     def __init__(self, server: Server, clock: Stopwatch, observers: Sequence[Observer]) -> None:
         self._server, self._clock, self._observers = server, clock, observers
         self._pending: deque[tuple[SiteId, Future[RoundUpload]]] = deque()
-        self.accepted: list[RoundUpload] = []
+        self.accepted: list[Sent] = []
 
     def put(self, site: SiteId, upload: Future[RoundUpload]) -> None:
         self._pending.append((site, upload))
@@ -80,4 +81,4 @@ class UploadQueue:
         tell(self._observers, MessageSent(sender=site, recipients=(SERVER,), message=upload))
         with self._clock.phase("aggregate"):
             if self._server.accept(upload):
-                self.accepted.append(upload)
+                self.accepted.append(Sent.from_upload(upload))

@@ -47,7 +47,8 @@ class Server:
         self._models = models
         self._new_models = new_models
         self._round = -1
-        self._cohort: tuple[int, ...] = ()
+        self._invited: frozenset[SiteId] = frozenset()
+        self._places = {site: place for place, site in enumerate(study.sites)}
 
     def open_round(self, round_index: int) -> tuple[Invitation, ...]:
         """Sample the cohort and address to each of its sites the sealed models of its peers."""
@@ -63,12 +64,13 @@ class Server:
         ``left_out`` are not invited. A round that is begun anew forgets what came; sites hand in the same again.
         """
         self._round = round_index
-        self._cohort = tuple(c for c in self._study.cohort(round_index) if self._study.sites[c] not in left_out)
+        cohort = tuple(site for site in self.planned(round_index) if site not in left_out)
+        self._invited = frozenset(cohort)
         self._adder = self._new_adder(round_index)
-        self._contributors: list[SiteId] = []
+        self._contributors: dict[SiteId, None] = {}  # in the order they came
         self._refusals: list[Refusal] = []
         self._arrived = self._new_models(round_index)
-        return self._named(self._cohort)
+        return cohort
 
     def invitation(self, site: SiteId) -> Invitation:
         """For a site of the cohort."""
@@ -85,7 +87,7 @@ class Server:
         return invitation_to(self._study, site, round_index, drawn, self._models)
 
     def _place(self, site: SiteId) -> int:
-        return self._study.sites.index(site)
+        return self._places[site]
 
     def _named(self, places: Iterable[int]) -> tuple[SiteId, ...]:
         return tuple(self._study.sites[c] for c in places)
@@ -115,7 +117,7 @@ class Server:
         except FrameRejected as error:
             self.refuse(upload.site, str(error))
             return False
-        self._contributors.append(upload.site)
+        self._contributors[upload.site] = None
         if upload.theta_personal is not None:
             self._arrived[upload.site] = upload.theta_personal
         return True
@@ -157,9 +159,8 @@ class Server:
         return 4 * self._study.parameters + _SEALED_OVERHEAD + _A_READER * readers
 
     def _check(self, upload: RoundUpload) -> None:
-        invited = {self._study.sites[c] for c in self._cohort}
         who = f"Site {upload.site!r}, round {self._round}"
-        if upload.site not in invited:
+        if upload.site not in self._invited:
             raise FrameRejected(f"{who}: not invited to this round.")
         if upload.round_index != self._round:
             raise FrameRejected(f"{who}: the upload is for round {upload.round_index}.")

@@ -1,12 +1,13 @@
 """The terms of a study that server and sites must agree on before the first round."""
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from secure_sapefl.config import KeyChoice, ScoreVisibility
 from secure_sapefl.protocol.messages import SiteId
@@ -27,8 +28,12 @@ def cohort_size(participation: float, sites: int) -> int:
     return math.ceil(participation * sites - 1e-9)
 
 
+@lru_cache(maxsize=1 << 6)
 def draw_cohort(seed: int, participation: float, sites: int, round_index: int) -> tuple[int, ...]:
-    """Which sites take part in a round, ascending: everybody who knows the seed knows them."""
+    """Which sites take part in a round, ascending: everybody who knows the seed knows them.
+
+    It is remembered, since it is asked for once a site: of thousands of sites that would be millions of draws.
+    """
     rng = stream(seed, Purpose.SAMPLE_SITES, round_index=round_index)
     return tuple(sorted(int(c) for c in rng.choice(sites, cohort_size(participation, sites), replace=False)))
 
@@ -93,12 +98,18 @@ class Study:
         """Whether ``reader`` may open the model that ``sender`` made in this round, if it is handed it."""
         return self.keys == "shared" or reader in readers_of(self, sender, made)
 
-    def _drawn(self, site: int, round_index: int, pool: Iterable[int]) -> tuple[int, ...]:
-        others = np.array([c for c in pool if c != site], dtype=np.int64)
+    def _drawn(self, site: int, round_index: int, pool: Sequence[int]) -> tuple[int, ...]:
+        others = _as_array(pool)
+        others = others[others != site]
         if self.peers_per_client is None or len(others) <= self.peers_per_client:
             return tuple(int(c) for c in others)
         rng = stream(self.seed, Purpose.CHOOSE_PEERS, round_index=round_index, site=site)
         return tuple(sorted(int(c) for c in rng.choice(others, self.peers_per_client, replace=False)))
+
+
+@lru_cache(maxsize=1 << 6)
+def _as_array(pool: Sequence[int]) -> NDArray[np.int64]:
+    return np.array(pool, dtype=np.int64)
 
 
 def _too_uneven(weights: Sequence[int], colluders: int) -> str | None:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from secure_sapefl import Config, simulate
-from secure_sapefl.engine.result import Leg, Result, RoundRecord, Traffic
+from secure_sapefl.engine.result import Leg, Result, RoundRecord, Sent, Traffic
 from secure_sapefl.metrics import Scores, Spread
 from secure_sapefl.protocol.messages import Invitation, Refusal, RoundOutcome, RoundUpload, SealedModel
 
@@ -96,7 +96,8 @@ def test_traffic_is_a_mean_over_those_who_sent_and_those_who_were_invited() -> N
         Invitation(site="a", round_index=1, peers=("b",), models=(sealed,)),
         Invitation(site="b", round_index=1, peers=(), models=()),
     ]
-    uploads = [RoundUpload(site="a", round_index=1, similarity_score=1.0, update=b"12", theta_personal=sealed)]
+    upload = RoundUpload(site="a", round_index=1, similarity_score=1.0, update=b"12", theta_personal=sealed)
+    uploads = [Sent.from_upload(upload)]
     outcome = RoundOutcome(round_index=1, aggregate=b"123456", weights=(), refusals=())
     assert Traffic.from_messages(invitations, uploads, outcome, Leg()) == Traffic(
         up=8 + 2 + 4, update=2, down=6 + 4 / 2

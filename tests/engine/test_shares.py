@@ -52,8 +52,10 @@ def test_other_ranks_hear_what_sites_keep_and_nothing_they_send(trained: Trained
     )
 
 
-def test_the_server_is_handed_uploads_and_why_there_is_none(trained: Trained) -> None:
+def test_the_server_is_handed_uploads_scores_and_why_there_is_none(trained: Trained) -> None:
     heard = Trained.heard(trained.for_all(), pickle.loads(pickle.dumps(trained.for_first())))  # noqa: S301 - made by this test
+    assert heard.result.contribution.score is not None
+    assert heard.result.contribution.score.tolist() == [1.0]
     (north, sent), (south, refused) = heard.uploads
     assert (north, sent.result(), south) == ("north", SENT, "south")
     with pytest.raises(CryptoError, match="outside the bound"):
@@ -65,4 +67,11 @@ def test_a_judgement_is_everybodys() -> None:
     judged = Judged([4], [outputs], [outputs], torch.ones((1, 2)))
     heard = Judged.heard(pickle.loads(pickle.dumps(judged.for_all())), judged.for_first())  # noqa: S301 - made by this test
     ((site, _, _, model),) = heard.rows()
+    assert model is not None
     assert (site, model.tolist()) == (4, [1.0, 1.0])
+
+
+def test_models_that_nobody_keeps_do_not_travel() -> None:
+    outputs = np.zeros((1, 2)), np.zeros(1)
+    judged = Judged([4, 5], [outputs] * 2, [outputs] * 2, None)
+    assert [model for _, _, _, model in Judged.heard(judged.for_all(), None).rows()] == [None, None]

@@ -7,6 +7,7 @@ import pytest
 
 from sapefl_crypto.errors import ValueRejected
 from secure_sapefl.engine.events import MessageSent, RunEvent
+from secure_sapefl.engine.result import Sent
 from secure_sapefl.engine.uploads import UploadQueue
 from secure_sapefl.protocol.messages import RoundUpload
 from secure_sapefl.stopwatch import Stopwatch
@@ -47,7 +48,7 @@ def test_order_refusals_and_events() -> None:
     futures["d"].set_result(upload("d"))
     queue.accept_all()
     assert server.handed_in == ["a", "b", "c: too large", "d"]
-    assert [one.site for one in queue.accepted] == ["a", "d"]
+    assert queue.accepted == [Sent(site=site, size=9, update=1) for site in "ad"], "sizes, and not what was sent"
     assert [event.sender for event in events if isinstance(event, MessageSent)] == ["a", "b", "d"]
 
 

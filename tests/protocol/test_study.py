@@ -6,7 +6,7 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from secure_sapefl.protocol.study import Study, readers_of
+from secure_sapefl.protocol.study import Study, draw_cohort, readers_of
 
 studies = st.builds(
     lambda sites, participation, seed, peers: Study(
@@ -32,6 +32,22 @@ def test_a_cohort_is_a_seeded_sample_without_repetition(study: Study, round_inde
     assert cohort == tuple(sorted(cohort)) == study.cohort(round_index)
     assert 1 <= len(cohort) <= len(study.sites)
     assert abs(len(cohort) - study.participation * len(study.sites)) < 1
+
+
+def test_the_cohort_is_drawn_once_a_round_and_not_once_a_site() -> None:
+    study = Study(
+        name="s",
+        sites=tuple(map(str, range(60))),
+        participation=0.5,
+        seed=2**40 + 7,
+        parameters=1,
+        max_score=1.0,
+        peers_per_client=3,
+    )
+    before = draw_cohort.cache_info().misses
+    for site in study.cohort(5):
+        study.peers_of(site, 5)
+    assert draw_cohort.cache_info().misses == before + 1
 
 
 @given(studies, st.integers(0, 50))

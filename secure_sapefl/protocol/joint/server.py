@@ -44,11 +44,11 @@ class JointServer(Server):
         the server was started anew.
         """
         assert summed.aggregate is not None
-        self._round, self._attempt, self._cohort, self._frames = summed.round_index, attempt, (), {}
+        self._round, self._attempt, self._invited, self._frames = summed.round_index, attempt, frozenset(), {}
         self.legs = CommitteeLegs(self._terms.about(summed.round_index, attempt), {})
         self.legs.restore(JointAggregate.from_bytes(summed.aggregate), able)
         self._adder, self._arrived = self._joint_adder(summed.round_index), arrived
-        self._contributors, self._refusals = [site for site, _ in summed.weights], list(summed.refusals)
+        self._contributors, self._refusals = dict.fromkeys(dict(summed.weights)), list(summed.refusals)
         self._models.update(arrived)
         self._summed = summed
 
