@@ -29,7 +29,7 @@ def site_round(group: SiteGroup, options: DittoOptions) -> Contribution:
         objective = group.proximal(group.theta_global, options.strength)
         theta_personal = group.train(group.state["theta_personal"], objective, Purpose.LOCAL_BATCHES, leaves=False)
     return Contribution(
-        state={"theta_personal": theta_personal}, update=theta_local - group.theta_global, score=group.row_counts
+        state={"theta_personal": theta_personal}, update=group.update_of_(theta_local), score=group.row_counts
     )
 
 

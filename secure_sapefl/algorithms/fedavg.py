@@ -12,7 +12,7 @@ def site_round(group: SiteGroup, _: NoOptions) -> Contribution:
     """theta_G <- theta_G + sum_c n_c (theta_local_c - theta_G) / sum_c n_c, the same mean as of the models."""
     with group.clock.phase("local"):
         theta_local = group.train_local()
-    return Contribution(state={}, update=theta_local - group.theta_global, score=group.row_counts)
+    return Contribution(state={}, update=group.update_of_(theta_local), score=group.row_counts)
 
 
 def as_it_is(group: SiteGroup, _: Settings) -> Tensor:

@@ -24,7 +24,7 @@ def site_round(group: SiteGroup, options: FedProxOptions) -> Contribution:
     objective = group.proximal(group.theta_global, options.mu)
     with group.clock.phase("local"):
         theta_local = group.train(group.everywhere(group.theta_global), objective, Purpose.LOCAL_BATCHES)
-    return Contribution(state={}, update=theta_local - group.theta_global, score=group.row_counts)
+    return Contribution(state={}, update=group.update_of_(theta_local), score=group.row_counts)
 
 
 ALGORITHM = Algorithm(

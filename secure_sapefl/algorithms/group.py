@@ -133,6 +133,11 @@ class SiteGroup:
         """``theta_local``: a copy of the global model trained on the plain local loss."""
         return self.train(self.everywhere(self.theta_global), LocalLoss(), Purpose.LOCAL_BATCHES)
 
+    def update_of_(self, theta_local: Tensor) -> Tensor:
+        """theta_local - theta_G, in the place of models that are used for nothing else: a large group's second copy
+        would be fresh memory, which costs more than the subtraction."""
+        return theta_local.sub_(self.theta_global)
+
     def proximal(self, anchor: Tensor, strength: float) -> Proximal:
         """L_c + strength/2 * ||theta - anchor||^2, the same strength at every site."""
         return Proximal(anchor, torch.full((self.size,), strength, device=anchor.device))

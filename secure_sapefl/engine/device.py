@@ -11,7 +11,7 @@ from secure_sapefl.models.base import Model
 from secure_sapefl.training.trainer import BatchedTrainer, SequentialTrainer, Trainer
 
 _COPIES = 12  # models a site of a group needs at once: weights, gradients, anchors, update, what autograd keeps
-_CPU_GROUP_BYTES = 64 << 20  # groups small enough that encryption of one overlaps training of the next
+_CPU_GROUP_BYTES = 24 << 20  # groups small enough that encryption of one overlaps training of the next
 
 
 def resolve_device(name: str) -> torch.device:

@@ -45,3 +45,11 @@ def test_sampled_rows_follow_their_stream(four_sites: Any) -> None:
     other, _ = four_sites.group({}).sample_rows(3, Purpose.PERSONAL_BATCHES)
     assert torch.equal(x[1], alone[0])
     assert not torch.equal(x, other)
+
+
+def test_an_update_takes_the_place_of_the_models_it_is_made_of(four_sites: Any) -> None:
+    group = four_sites.group({})
+    theta = group.everywhere(group.theta_global) + 1
+    update = group.update_of_(theta)
+    assert update is theta
+    torch.testing.assert_close(update, torch.ones_like(update))

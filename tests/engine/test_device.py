@@ -37,7 +37,7 @@ def test_threads_are_given_back() -> None:
     [
         (CARD, 96_000, 100, 10),  # half of 96,000 bytes, twelve copies of 400 bytes a site
         (CPU, 96_000, 100, 10),
-        (CPU, 1 << 60, 1 << 20, 16),  # 64 MB of models of 4 MB
+        (CPU, 1 << 60, 1 << 20, 6),  # 24 MB of models of 4 MB
         (CARD, 1, 100, 1),
     ],
     ids=["card", "cpu", "cpu with all the memory", "no memory"],

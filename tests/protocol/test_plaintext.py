@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from sapefl_crypto import Aggregate, Aggregator, CohortKey, Parameters
 from sapefl_crypto.errors import FrameRejected
+from secure_sapefl.protocol import plaintext
 from secure_sapefl.protocol.plaintext import PlaintextAdder, PlaintextCodec, pack, unpack
 
 PARAMS = Parameters(max_clients=4)
@@ -32,6 +33,25 @@ def test_it_says_what_the_encrypted_path_says(key: CohortKey, seed: int, scores:
         assert mean is decrypted is None
     else:
         np.testing.assert_allclose(mean, decrypted, atol=PARAMS.max_error + 1e-6, rtol=0)
+
+
+def test_a_vector_that_is_handled_in_parts_is_the_one_that_is_handled_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(plaintext, "_AT_ONCE", 7)  # where parts meet, and a last one that is short
+    params, length = Parameters.exact(max_clients=4), 17
+    vector = np.random.default_rng(0).uniform(-8, 8, length).astype(np.float32)
+    frame = PlaintextCodec(params).encrypt(vector, **ABOUT, sender="a")
+    on_grid = params.on_grid(vector.astype(np.float64)).astype(np.float32)
+    np.testing.assert_array_equal(unpack(frame, **ABOUT)[1], on_grid)
+    adder = PlaintextAdder(params, **ABOUT, length=length, max_score=1.0)
+    adder.add(frame, 0.5)
+    np.testing.assert_array_equal(adder.finish().mean, on_grid)
+
+
+def test_a_model_that_was_opened_may_be_written_into() -> None:
+    codec = PlaintextCodec(PARAMS)
+    opened = codec.open(codec.seal(np.ones(2, np.float32), **ABOUT, sender="a"), **ABOUT, sender="a")
+    opened += 1
+    assert opened.tolist() == [2, 2]
 
 
 @given(st.text(max_size=20), st.integers(0, 2**32 - 1), st.text(min_size=1, max_size=20), st.integers(0, 50))
