@@ -102,7 +102,7 @@ def document(curves: Curves) -> Document:
             f"{curves.headed}: exact, the simulation's, not released by its sites.",
             "What never leaves a site (Ditto's personal model, Local-only) is trained without noise and costs nothing.",
             *_choosing(request),
-            *_too_small(sizes, request.setting.base.batch_size),
+            *_too_small(request, sizes),
         ),
         records=tuple(_record(curves, c, epsilon) for c in request.contenders for epsilon in request.epsilons),
         extra={"metrics": directions(curves.shown), "delta": request.delta, "rows_per_client": list(sizes)},
@@ -115,9 +115,12 @@ def _choosing(request: Request) -> tuple[str, ...]:
     return ("Learning rates were chosen by looking at training records, which the ε of the curves does not cover.",)
 
 
-def _too_small(sizes: Sequence[int], batch_size: int) -> tuple[str, ...]:
+def _too_small(request: Request, sizes: Sequence[int]) -> tuple[str, ...]:
+    """Under shared noise a small site brings its noise like any other."""
+    own = any(one.shared_steps is None and not releases_nothing(one) for one in request.contenders)
+    batch_size = request.setting.base.batch_size
     small = sum(size < batch_size for size in sizes)
-    if not small:
+    if not (small and own):
         return ()
     return (f"{small} of {len(sizes)} sites have fewer rows than a batch of {batch_size} and sit out of private runs.",)
 

@@ -115,14 +115,18 @@ class Noise:
 
     def applied(self, contenders: Sequence[Contender]) -> tuple[Contender, ...]:
         """Each method with its own noise, and behind them those that can share it with shared noise; who releases
-        nothing as it is, once."""
+        nothing as it is, once. Where noise is to be shared and nothing else, all have to be able to."""
         own = [one for one in contenders if self.kinds != "shared" or releases_nothing(one)]
         able = [one for one in contenders if self.kinds != "local" and not releases_nothing(one)]
-        shared = [one for one in able if not isinstance(algorithm(one.method).from_common, NotShared)]
-        found = (*own, *(replace(one, shared_steps=self.steps, unit=self.unit) for one in shared))
-        if not found:
-            raise BadInput("None of the methods can share its noise. `secure-sapefl budget` with fedavg or ditto can.")
-        return found
+        shared = []
+        for one in able:
+            method = algorithm(one.method)
+            if not isinstance(method.from_common, NotShared):
+                shared.append(replace(one, shared_steps=self.steps, unit=self.unit))
+            elif self.kinds == "shared":
+                why = f"{method.title} cannot use shared noise: {method.from_common.reason}"
+                raise BadInput(f"{why} Leave it out, or give --dp-noise both: then it has its own noise.")
+        return (*own, *shared)
 
 
 def name_of(epsilon: float) -> str:

@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 
 from secure_sapefl.experiments.budget.chart import chart
 from secure_sapefl.experiments.budget.curves import Curves, budget_curves, document
-from secure_sapefl.experiments.budget.request import OFF, Noise, Request
+from secure_sapefl.experiments.budget.request import OFF, Noise, NoiseKinds, Request
 from secure_sapefl.experiments.cells import Cell, CellResult
 from secure_sapefl.experiments.runner import Runner
 from secure_sapefl.report.shown import Shown
@@ -77,3 +77,15 @@ def test_curves_of_both_kinds_of_noise_side_by_side(request_for: Callable[..., R
     assert made.sheets[0].header == ("ε", "fedavg", "fedavg, shared noise")
     assert made.sheets[-1].header[:4] == ("ε_shared", "m", "t", "ε_max")
     assert made.sheets[-1].rows[0][:3] == ("8", "5", "1")
+
+
+@pytest.mark.parametrize(("kinds", "said"), [("local", 1), ("shared", 0)])
+def test_small_sites_sit_out_of_runs_with_noise_of_their_own_alone(
+    request_for: Callable[..., Request], result: Callable[..., CellResult], kinds: NoiseKinds, said: int
+) -> None:
+    asked = request_for("fedavg", "local", epsilons=(8.0,))
+    base = asked.setting.base.model_copy(update={"clients": 5, "participation": 1.0, "batch_size": 10_000})
+    contenders = Noise(kinds=kinds, steps=3).applied(asked.contenders)
+    request = replace(asked, setting=replace(asked.setting, base=base, seeds=1), contenders=contenders)
+    cells = {(one.label, 8.0): (result(0.5, 0.75),) for one in contenders}
+    assert sum("sit out" in note for note in document(Curves(request=request, results=cells)).notes) == said
