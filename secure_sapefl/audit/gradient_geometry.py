@@ -50,7 +50,7 @@ def _layer_products(left: RecordGradients, right: RecordGradients) -> Tensor:
         case ConvolutionGradients(), ConvolutionGradients():
             return left.weight[0].flatten(1) @ right.weight[0].flatten(1).T + left.bias[0] @ right.bias[0].T
         case DenseGradients(), DenseGradients():
-            return left.values[0].flatten(1) @ right.values[0].flatten(1).T
+            return left.rows()[0] @ right.rows()[0].T
     raise TypeError(f"{left} and {right} are not gradients of one layer.")
 
 
@@ -63,5 +63,5 @@ def _layer_along(gradients: RecordGradients, parts: Iterator[Tensor]) -> Tensor:
         case ConvolutionGradients():
             return gradients.weight[0].flatten(1) @ weight.flatten() + gradients.bias[0] @ next(parts)
         case DenseGradients():
-            return gradients.values[0].flatten(1) @ weight.flatten()
+            return gradients.rows()[0] @ weight.flatten()
     raise TypeError(f"{gradients} is not of a layer we know.")

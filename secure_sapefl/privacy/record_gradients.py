@@ -72,13 +72,13 @@ class DenseGradients:
     values: Tensor  # [G, B, *shape]
 
     def squared_norms(self) -> Tensor:
-        return self._rows().square().sum(2)
+        return self.rows().square().sum(2)
 
     def combined(self, factors: Tensor) -> tuple[Tensor, ...]:
-        values = self._rows().to(factors.dtype)
+        values = self.rows().to(factors.dtype)
         return (torch.bmm(factors.unsqueeze(1), values).view(len(factors), *self.values.shape[2:]),)
 
-    def _rows(self) -> Tensor:
+    def rows(self) -> Tensor:
         """[G, B, numbers]; a weight may be a single one."""
         return self.values.reshape(*self.values.shape[:2], -1)
 

@@ -26,9 +26,20 @@ def test_inner_products_are_those_of_the_gradients(kind: str, records: Callable[
     torch.testing.assert_close(along(ghosts, made.model, direction), formed @ direction, rtol=1e-4, atol=1e-5)
 
 
+class Warmth(nn.Module):
+    """A weight that is a number."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.factor = nn.Parameter(torch.tensor(2.0))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x * self.factor
+
+
 def test_of_a_model_with_dropout_they_are_those_where_nothing_is_dropped() -> None:
     """Nobody who attacks knows the masks."""
-    module = nn.Sequential(nn.Linear(4, 5), nn.Dropout(0.5), nn.GELU(), nn.Linear(5, 3))
+    module = nn.Sequential(nn.Linear(4, 5), nn.Dropout(0.5), nn.GELU(), Warmth(), nn.Linear(5, 3))
     dropping = ModuleModel.from_build(lambda _: module, Description((4,), 3), np.random.default_rng(0))
     assert (dropping.draws, dropping.undrawn.draws) == (True, False)
     x, y = torch.randn(6, 4), torch.tensor([0, 1, 2, 0, 1, 2])
@@ -38,6 +49,9 @@ def test_of_a_model_with_dropout_they_are_those_where_nothing_is_dropped() -> No
     rows = [torch.autograd.grad(loss, module.parameters(), retain_graph=True) for loss in losses]
     formed = torch.stack([torch.cat([part.flatten() for part in row]) for row in rows])
     torch.testing.assert_close(products(gradients, gradients), formed @ formed.T, rtol=1e-4, atol=1e-5)
+    direction = torch.randn(dropping.parameters)
+    found = along(gradients, dropping, direction)
+    torch.testing.assert_close(found, formed @ direction, rtol=1e-4, atol=1e-5)
 
 
 @pytest.mark.parametrize("task", [REGRESSION, MULTILABEL], ids=lambda task: task.name)
