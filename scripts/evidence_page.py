@@ -176,7 +176,7 @@ def made(commands: Sequence[str], kept: Sequence[Kept]) -> str:
 
 
 def _table(columns: Mapping[str, Mapping[str, Placement]], *, marked: bool = True) -> str:
-    rows = list(dict.fromkeys(method for column in columns.values() for method in column))
+    rows = [method for method in ALGORITHMS if any(method in column for column in columns.values())]
     lines = [(f"`{row}`", *(_cell(column.get(row), marked) for column in columns.values())) for row in rows]
     return markdown_table(("method", *columns), lines)
 
