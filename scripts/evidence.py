@@ -93,6 +93,7 @@ def _studies() -> tuple[Study, ...]:
         "clustered-40": f"--dataset synthetic {groups} --kappa 5 --clients 40 --rows 8000",
         "clustered-20-skewed": f"--dataset synthetic {groups} --kappa 0.5 --clients 20 --rows 4000",
         "clustered-40-skewed": f"--dataset synthetic {groups} --kappa 0.5 --clients 40 --rows 8000",
+        "few-rows": f"--dataset synthetic --rows 4000 {paper}",
         "accgyro": f"--dataset accgyro {paper}",
         "har-persons": "--dataset har --partition natural --rounds 100 --seeds 3",
         "synthetic-momentum": f"--dataset synthetic {faster}",

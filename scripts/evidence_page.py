@@ -43,7 +43,7 @@ class Section:
 SECTIONS: Final = (
     Section(
         title="100 sites, 100 rounds, label skew",
-        studies={"synthetic": "synthetic", "har": "HAR", "accgyro": "AccGyro"},
+        studies={"synthetic": "synthetic", "few-rows": "synthetic, 40 rows a site", "har": "HAR", "accgyro": "AccGyro"},
     ),
     Section(
         title="The same with server momentum 0.7",
