@@ -51,7 +51,7 @@ def _started(options: Sequence[str], secret: bytes) -> subprocess.Popen[bytes]:
     ours = ["--host", LOOPBACK, "--isolation", "process", "--superexec-auth-secret-file", f"/dev/fd/{reading}"]
     try:
         return subprocess.Popen(  # noqa: S603 - a program of Flower's, with our own arguments
-            [sys.executable, "-m", "secure_sapefl.transport.ending", "flower-supernode", *options, *ours],
+            [sys.executable, "-m", "secure_sapefl.transport.attention", "flower-supernode", *options, *ours],
             pass_fds=(reading,),
             preexec_fn=end_with_parent,
         )
