@@ -265,8 +265,8 @@ class Config(Plan):
         "Protection", "ckks", "Updates encrypted and models sealed, or plaintext for research."
     )
     device: str = setting("Running", "auto", "auto, cpu, cuda or, one of several, cuda:1.")
-    engine: Literal["batched", "sequential"] = setting(
-        "Running", "batched", "Train sites together, or one by one (the slow reference)."
+    engine: Literal["batched", "compiled", "sequential"] = setting(
+        "Running", "batched", "Train sites together, the same by torch.compile, or one by one (the slow reference)."
     )
     group_size: int | None = setting("Running", None, "Sites trained together; by default from memory.", ge=1)
     threads: int | None = setting("Running", None, "Threads that train; by default all cores but one.", ge=1)

@@ -23,7 +23,7 @@ from secure_sapefl.storage import lock
 from secure_sapefl.storage.files import make_private_folder, write_private
 from secure_sapefl.storage.lock import Lock
 from secure_sapefl.storage.parts import from_bytes, to_bytes
-from secure_sapefl.transport.heads import outcome_of, outcome_parts
+from secure_sapefl.transport.heads.rounds import outcome_of, outcome_parts
 
 _OUTCOME: Final = "outcome"
 

@@ -110,7 +110,8 @@ class Assembly:
         """What is worth saying once, where there is something."""
         model, init = self.blueprint.model, self.blueprint.init
         one_by_one = {} if model.unstackable is None else {"trained": f"site after site: {model.unstackable}"}
-        return one_by_one | ({} if init is None else {"init": init}) | self._about_the_base()
+        steps = {} if self.sites.steps is None else {"steps": self.sites.steps}
+        return one_by_one | steps | ({} if init is None else {"init": init}) | self._about_the_base()
 
     def _about_the_base(self) -> dict[str, str]:
         """Where a method would mix it into own models, and cannot."""

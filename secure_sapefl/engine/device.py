@@ -8,7 +8,9 @@ import torch
 
 from secure_sapefl.errors import BadInput
 from secure_sapefl.models.base import Model
-from secure_sapefl.training.trainer import BatchedTrainer, SequentialTrainer, Trainer
+from secure_sapefl.training.compiled import CompiledSteps
+from secure_sapefl.training.stack_step import step_
+from secure_sapefl.training.trainer import STACK_BYTES, BatchedTrainer, SequentialTrainer, Trainer
 
 _COPIES = 12  # models a site of a group needs at once: weights, gradients, anchors, update, what autograd keeps
 _CPU_GROUP_BYTES = 24 << 20  # groups small enough that encryption of one overlaps training of the next
@@ -56,4 +58,5 @@ def group_size(parameters: int, device: torch.device, asked: int | None) -> int:
 def make_trainer(engine: str, model: Model, device: torch.device) -> Trainer:
     if engine == "sequential" or model.unstackable is not None:
         return SequentialTrainer(model)
-    return BatchedTrainer(model) if device.type == "cpu" else BatchedTrainer(model, stack_bytes=None)
+    stack_bytes = STACK_BYTES if device.type == "cpu" else None
+    return BatchedTrainer(model, stack_bytes, CompiledSteps() if engine == "compiled" else step_)

@@ -20,8 +20,10 @@ from secure_sapefl.protocol.blueprint import Blueprint
 from secure_sapefl.protocol.site import GroupRound
 from secure_sapefl.stopwatch import Stopwatch
 from secure_sapefl.streams import Purpose, stream
+from secure_sapefl.training.compiled import CompiledSteps
 from secure_sapefl.training.optimizer import Moments
 from secure_sapefl.training.plan import Shard
+from secure_sapefl.training.trainer import BatchedTrainer
 
 Keep = Callable[[str, Tensor], object]
 """Told a site's name and the model [P] it was scored with."""
@@ -60,6 +62,12 @@ class Sites:
         self._validation = [c.validation for c in federation.clients]
         self.theta_initial = blueprint.theta_initial.to(device)
         self.state = self._algorithm.initial_state(self.theta_initial.cpu(), len(self.names))
+
+    @property
+    def steps(self) -> str | None:
+        """What became of them, where they were to be compiled."""
+        step = self._trainer.step if isinstance(self._trainer, BatchedTrainer) else None
+        return step.told if isinstance(step, CompiledSteps) else None
 
     def groups(self, sites: Sequence[int], size: int) -> Iterator[list[int]]:
         """The sites largest first, ``size`` at a time: neighbours in a group take about as many steps."""

@@ -127,8 +127,11 @@ class JointAnchor:
     def pull(self, theta: Tensor, share: float) -> Pull | None:
         """share * the gradient of sum_i strength_i vartheta(theta, anchor_i); None where some cosine may be negative.
 
-        To know, the host looks at the numbers: a GPU would have to wait for it, so this is for the CPU.
+        To know, the host looks at the numbers: a GPU would have to wait for it, so this is for the CPU. A compiled step
+        does not look either.
         """
+        if torch.compiler.is_compiling():
+            return None
         size = _size(theta)
         alike = _dots(theta, self.theta) / size
         if not (alike > self.enough).all():

@@ -31,7 +31,7 @@ from secure_sapefl.site.trainer.process import TrainerFailed
 from secure_sapefl.storage.parts import Parts
 from secure_sapefl.study.counting import CountingTerms
 from secure_sapefl.study.terms import StudyTerms
-from secure_sapefl.transport.heads import upload_parts
+from secure_sapefl.transport.heads.rounds import upload_parts
 from secure_sapefl.transport.wire import ToServer, ToSite, is_to_site, read_to_site, write_to_server
 
 _log = logging.getLogger(__name__)

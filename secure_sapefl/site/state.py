@@ -16,7 +16,7 @@ from secure_sapefl.errors import BadInput, HomeRejected
 from secure_sapefl.protocol.messages import RoundUpload
 from secure_sapefl.storage.files import write_private
 from secure_sapefl.storage.parts import from_bytes, to_bytes
-from secure_sapefl.transport.heads import upload_of, upload_parts
+from secure_sapefl.transport.heads.rounds import upload_of, upload_parts
 
 _ABOUT: Final = "about"
 _GLOBAL: Final = "theta_global"

@@ -26,8 +26,8 @@ def cross_entropy_slope(outputs: Tensor, y: Tensor) -> Tensor:
     return slope.scatter_add_(-1, classes, slope.new_full((1,), -1.0).expand(classes.shape))
 
 
-SLOPES: Final[Mapping[RecordLoss, RecordLoss]] = MappingProxyType({cross_entropy: cross_entropy_slope})
-"""d loss / d outputs in closed form, for losses that have one here."""
+SLOPES: Final[Mapping[RecordLoss, RecordLoss]] = {cross_entropy: cross_entropy_slope}
+"""d loss / d outputs in closed form, for losses that have one here. A plain dictionary, for torch.compile to follow."""
 
 
 def labels_cross_entropy(outputs: Tensor, y: Tensor) -> Tensor:

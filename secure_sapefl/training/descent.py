@@ -26,8 +26,8 @@ def descend(
 
 def _is_one_model_on_a_cpu(own: Tensor) -> bool:
     """A large model fills a stack alone, and what its step costs is how often memory is read. On a GPU the host would
-    have to wait for the number."""
-    return own.numel() == 1 and own.device.type == "cpu"
+    have to wait for the number, and a compiled step cannot depend on it."""
+    return own.numel() == 1 and own.device.type == "cpu" and not torch.compiler.is_compiling()
 
 
 def _take(weights: Sequence[Tensor], gradients: Sequence[Gradient], lr: float, decay: float = 0.0) -> None:

@@ -56,16 +56,16 @@ def _through_layers(
 ) -> list[Gradient]:
     before, after = _parted(model.layers)
     count = sum(len(layer.shapes()) for layer in before)
-    own = [weight.requires_grad_() for weight in weights[:count]]
-    with torch.set_grad_enabled(count > 0):
-        features = run(before, own, batch.x)
-    with torch.no_grad():
-        kept, outputs = _forward(after, weights[count:], features.detach())
-        slope = _slope(objective, outputs, batch)
-        found, slope = _backward(after, weights[count:], kept, slope, onwards=count > 0)
+    own, rest = weights[:count], weights[count:]
     if count == 0:
-        return found
-    return [*torch.autograd.grad(features, own, slope.view_as(features)), *found]
+        features = run(before, (), batch.x)
+    else:  # by torch.func, which torch.compile can follow
+        features, pulled_back, *_ = torch.func.vjp(lambda *some: run(before, some, batch.x), *own)
+    with torch.no_grad():
+        kept, outputs = _forward(after, rest, features)
+        slope = _slope(objective, outputs, batch)
+        found, slope = _backward(after, rest, kept, slope, onwards=count > 0)
+    return found if count == 0 else [*pulled_back(slope.view_as(features)), *found]
 
 
 def _forward(layers: Sequence[Layer], weights: Sequence[Tensor], x: Tensor) -> tuple[list[Tensor], Tensor]:

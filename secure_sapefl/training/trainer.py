@@ -2,7 +2,7 @@
 
 `SequentialTrainer` is the reference: one site after another, an ordinary `nn.Module`, `torch.optim.SGD`, autograd for
 everything. `BatchedTrainer` trains a whole group at once on stacked weights, with the gradients of linear layers and
-the data-free one in closed form. A test holds them to the same models.
+the data-free one in closed form; its steps may be compiled (`compiled.py`). A test holds them to the same models.
 """
 
 from collections.abc import Iterator, Sequence
@@ -14,11 +14,11 @@ from torch import Tensor, nn
 from torch.nn.utils import parameters_to_vector
 
 from secure_sapefl.models.base import Model, flat, joined, loaded, put
-from secure_sapefl.training.descent import descend
-from secure_sapefl.training.gradients import by_autograd, gradients
+from secure_sapefl.training.gradients import by_autograd
 from secure_sapefl.training.objective import Batch, Objective, Pull
 from secure_sapefl.training.optimizer import Stepper
 from secure_sapefl.training.plan import Plan, Shard
+from secure_sapefl.training.stack_step import StackStep, step_
 
 STACK_BYTES: Final = 8 << 20
 
@@ -72,6 +72,7 @@ class BatchedTrainer:
 
     model: Model
     stack_bytes: int | None = STACK_BYTES
+    step: StackStep = step_
 
     def for_model(self, model: Model) -> Self:
         return replace(self, model=model)
@@ -103,10 +104,7 @@ class BatchedTrainer:
             if now != active:
                 active, stack, part = now, theta[:now], objective.narrow(slice(0, now))
             if stepper is None:
-                active_weights = [weight[:now] for weight in weights]
-                found = gradients(self.model, active_weights, batch, part)
-                with torch.no_grad():
-                    descend(stack, active_weights, found, part.weight_pull(stack), lr)
+                self.step(self.model, stack, [weight[:now] for weight in weights], batch, part, lr)
             else:
                 total = self.gradient(stack, batch, part)
                 stepper.narrow(slice(0, now)).step_(stack, total, lr)

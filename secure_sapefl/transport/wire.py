@@ -19,8 +19,17 @@ from secure_sapefl.protocol.joint.consents import Call, Said
 from secure_sapefl.protocol.joint.messages import Deed, Duty
 from secure_sapefl.protocol.messages import Invitation, RoundOutcome, RoundUpload, SiteId
 from secure_sapefl.storage.parts import LARGEST, Parts
-from secure_sapefl.transport.consent_heads import call_head, read_call, read_said, said_head
-from secure_sapefl.transport.head_values import (
+from secure_sapefl.transport.heads.consents import call_head, read_call, read_said, said_head
+from secure_sapefl.transport.heads.joint import deed_head, duty_head, read_deed, read_duty
+from secure_sapefl.transport.heads.rounds import (
+    invitation_head,
+    outcome_head,
+    read_invitation,
+    read_outcome,
+    read_upload,
+    upload_head,
+)
+from secure_sapefl.transport.heads.values import (
     behind_the_head,
     bytes_as_text,
     read_bytes,
@@ -30,15 +39,6 @@ from secure_sapefl.transport.head_values import (
     read_total,
     read_words,
 )
-from secure_sapefl.transport.heads import (
-    invitation_head,
-    outcome_head,
-    read_invitation,
-    read_outcome,
-    read_upload,
-    upload_head,
-)
-from secure_sapefl.transport.joint_heads import deed_head, duty_head, read_deed, read_duty
 from secure_sapefl.transport.signed_parts import Strict, signed, verified
 
 _TO_SITE: Final = "server to site"

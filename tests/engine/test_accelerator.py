@@ -108,3 +108,10 @@ def test_more_steps_ask_no_more_of_the_device(there: Run, method: str, budget: M
     few, many = seen
     assert many.operations > few.operations
     assert (many.to_host, many.to_device, +many.waits) == (few.to_host, few.to_device, +few.waits)
+
+
+@pytest.mark.filterwarnings("ignore::secure_sapefl.training.compiled.NotCompiled")
+def test_steps_that_are_not_compiled_there_are_taken_and_named(there: Run, run: Run) -> None:
+    far = there(method="sapefl", protection="plaintext", engine="compiled")
+    assert far.facts["steps"].startswith("as written: LocalLoss on a StackedModel of")
+    assert far.models is not None

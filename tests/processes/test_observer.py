@@ -18,7 +18,7 @@ from secure_sapefl.data import Federation
 from secure_sapefl.site.data import federation
 from secure_sapefl.site.state import SiteState
 from secure_sapefl.storage.parts import from_bytes
-from secure_sapefl.transport.heads import upload_of
+from secure_sapefl.transport.heads.rounds import upload_of
 from tests.network_tap import BULK, Tap, found, histories
 
 SITES = 12

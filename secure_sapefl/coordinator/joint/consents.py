@@ -18,7 +18,7 @@ from secure_sapefl.protocol.joint.consents import (
 from secure_sapefl.protocol.messages import SiteId
 from secure_sapefl.storage.files import write_private
 from secure_sapefl.study.file import StudyFile
-from secure_sapefl.transport.consent_heads import call_head, read_call
+from secure_sapefl.transport.heads.consents import call_head, read_call
 
 _log = logging.getLogger(__name__)
 

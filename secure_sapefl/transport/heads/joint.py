@@ -17,7 +17,7 @@ from secure_sapefl.protocol.joint.messages import (
     SealedAnswer,
 )
 from secure_sapefl.protocol.messages import AnnouncedKey, Refusal, SiteId
-from secure_sapefl.transport.head_values import behind_the_head, read_count, read_name, read_words
+from secure_sapefl.transport.heads.values import behind_the_head, read_count, read_name, read_words
 
 _COMPLAINT = "cannot be used"  # why stays at the member: its words would not fit into a head with many senders
 

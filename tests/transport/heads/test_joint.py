@@ -16,7 +16,7 @@ from secure_sapefl.protocol.joint.messages import (
     SealedAnswer,
 )
 from secure_sapefl.protocol.messages import AnnouncedKey, Refusal
-from secure_sapefl.transport.joint_heads import deed_head, duty_head, read_deed, read_duty
+from secure_sapefl.transport.heads.joint import deed_head, duty_head, read_deed, read_duty
 
 PARCELS = tuple(Parcel(sender=name, manifest=b"m" + name.encode(), share=b"s" + name.encode()) for name in "ab")
 DUTIES: list[Duty] = [

@@ -8,7 +8,7 @@ from hypothesis import given
 from sapefl_crypto import FrameRejected
 from secure_sapefl.protocol.messages import AnnouncedKey, Invitation, RoundOutcome, RoundUpload, SealedModel
 from secure_sapefl.storage.parts import from_bytes, to_bytes
-from secure_sapefl.transport.heads import (
+from secure_sapefl.transport.heads.rounds import (
     invitation_head,
     outcome_head,
     outcome_of,

@@ -5,7 +5,7 @@ from typing import Any
 
 from secure_sapefl.protocol.joint.consents import Call, Commitment, Opening, Said, Settled
 from secure_sapefl.protocol.messages import SiteId
-from secure_sapefl.transport.head_values import bytes_as_text, read_bytes, read_name
+from secure_sapefl.transport.heads.values import bytes_as_text, read_bytes, read_name
 
 
 def call_head(call: Call) -> dict[str, Any]:

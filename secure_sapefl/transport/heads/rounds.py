@@ -20,7 +20,7 @@ from secure_sapefl.protocol.messages import (
     SiteId,
 )
 from secure_sapefl.storage.parts import Parts
-from secure_sapefl.transport.head_values import behind_the_head, bytes_as_text, read_bytes, read_count, read_name
+from secure_sapefl.transport.heads.values import behind_the_head, bytes_as_text, read_bytes, read_count, read_name
 from secure_sapefl.transport.signed_parts import Strict
 
 

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from secure_sapefl.protocol.joint.consents import Call, Commitment, Opening, Said, Settled
-from secure_sapefl.transport.consent_heads import call_head, read_call, read_said, said_head
+from secure_sapefl.transport.heads.consents import call_head, read_call, read_said, said_head
 
 COMMITMENT = Commitment(site="a", digest=bytes(32), signature=b"s" * 64)
 OPENING = Opening(site="a", nonce=b"n" * 32, seen=bytes(32), signature=b"s" * 64)

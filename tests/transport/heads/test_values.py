@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from secure_sapefl.transport.head_values import (
+from secure_sapefl.transport.heads.values import (
     behind_the_head,
     bytes_as_text,
     read_bytes,
