@@ -74,6 +74,7 @@ MORE_CHOICES: Final = (
     *(("lcfed", "body_pull", value) for value in (0.01, 0.05, 0.25)),
     *(("sapefl-plus", "margin", value) for value in (0.0, 0.2, 0.5)),
     *(("sapefl-plus", "base_share", value) for value in (0.0, 0.3, 0.6)),
+    *(("sapefl-plus", "advice", value) for value in (0.0, 16.0, 48.0)),
 )
 CHOICES: Final = {"defaults-synthetic": "synthetic", "defaults-har": "HAR"}
 CHOICE: Final = """\

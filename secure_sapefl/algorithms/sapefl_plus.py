@@ -13,6 +13,9 @@ What differs from `sapefl`:
       theta_c <- (phi_G, (h_c + h_peers) / 2), trained E epochs;      Delta_c = (phi_c - phi_G, 0)
 
   Its update moves the body alone: its head would contradict the common one;
+* a site that does not listen asks: its peers' model, told the site's labels, says what it expects of each row, and that
+  counts beside the row's own label, the more the fewer rows there are (sape/advice.py). Peers have not seen these rows
+  and cannot know them by heart;
 * there is one training a round, and peers are given the model so trained;
 * what a site uses is made of the newest body under a listener's own head, or of the newest global model, as in
   `fedavg-ft-plus`: freshly, so that nobody is left with an old model for having been sampled long ago;
@@ -41,7 +44,7 @@ from pydantic import Field
 from torch import Tensor
 
 from secure_sapefl.algorithms.base import Algorithm, Contribution, Homomorphic, personal_state
-from secure_sapefl.algorithms.fedavg_ft_plus import OwnModelOptions, common_base, from_common, made_own
+from secure_sapefl.algorithms.fedavg_ft_plus import OwnModelOptions, advised, common_base, from_common, made_own
 from secure_sapefl.algorithms.group import SiteGroup
 from secure_sapefl.algorithms.releases import PrivateQuery, PrivateTraining, PrivateUse, Releases
 from secure_sapefl.algorithms.sapefl import (
@@ -57,7 +60,6 @@ from secure_sapefl.sape.centred import above_own_mean, centred_outputs, centred_
 from secure_sapefl.sape.label_mix import clearly_positive, fitted_biases
 from secure_sapefl.sape.similarity import combined, similarity_scores, weight_similarity
 from secure_sapefl.streams import Purpose
-from secure_sapefl.training.objective import LocalLoss
 
 LARGEST_ADVANTAGE: Final = 2.0
 """In a private study, the most one record may say for or against a site's peers: a difference of log-likelihoods."""
@@ -83,7 +85,8 @@ def site_round(group: SiteGroup, options: SapePlusOptions) -> Contribution:
         listens = _listens(group, options, peer_anchor)
     with group.clock.phase("local"):
         start = _under_heads(group, listens, _among_peers(group, options, peer_anchor))
-        theta = group.train(start, LocalLoss(), Purpose.LOCAL_BATCHES)
+        asked = torch.where(peer_anchor.present.unsqueeze(1), peer_anchor.theta, group.theta_global)
+        theta = group.train(start, advised(group, options, asked, ~listens), Purpose.LOCAL_BATCHES)
     return Contribution(
         state={"theta_personal": theta, "listens": listens.float()},
         update=_under_heads(group, listens, torch.zeros_like(theta), theta - group.theta_global),

@@ -9,8 +9,8 @@ import torch
 
 from secure_sapefl.algorithms import sapefl, sapefl_plus
 from secure_sapefl.algorithms.fedavg_ft_plus import ALGORITHM as CONTROL
-from secure_sapefl.algorithms.fedavg_ft_plus import OwnModelOptions
-from secure_sapefl.algorithms.group import SiteGroup
+from secure_sapefl.algorithms.fedavg_ft_plus import OwnModelOptions, advised
+from secure_sapefl.algorithms.group import Peers, SiteGroup
 from secure_sapefl.algorithms.sapefl import Answers
 from secure_sapefl.algorithms.sapefl_plus import ALGORITHM, SapePlusOptions
 from secure_sapefl.config import Config
@@ -95,7 +95,7 @@ def test_a_listener_trains_the_common_body_under_a_head_of_its_kind(
     """(phi_G, (h_c + h_peers) / 2) where a site listens, theta_G elsewhere."""
     anchors: list[PeerAnchors] = []
     monkeypatch.setattr(sapefl_plus, "peer_anchors", lambda *given: anchors.append(peer_anchors(*given)) or anchors[-1])
-    found = ALGORITHM.site_round(group, SapePlusOptions())
+    found = ALGORITHM.site_round(group, SapePlusOptions(advice=0))
     start, split = group.everywhere(group.theta_global).clone(), group.trainer.model.head_start
     start[heard, split:] = ((group.state["theta_personal"] + anchors[0].theta) / 2)[heard, split:]
     trained = group.train(start, LocalLoss(), Purpose.LOCAL_BATCHES)
@@ -105,6 +105,25 @@ def test_a_listener_trains_the_common_body_under_a_head_of_its_kind(
     torch.testing.assert_close(found.update[heard, :split], (trained - group.theta_global)[heard, :split])
     torch.testing.assert_close(found.update[~heard], (trained - group.theta_global)[~heard])
     assert found.state["listens"].tolist() == [0.0, 1.0, 1.0, 0.0]
+    advised = ALGORITHM.site_round(group, SapePlusOptions())
+    torch.testing.assert_close(advised.shared[heard], found.shared[heard])  # who listens trains on its labels alone
+
+
+def test_who_does_not_listen_asks_its_peers_about_its_labels(
+    group: SiteGroup, heard: torch.Tensor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Their model where it has any, the global one otherwise."""
+    anchors: list[PeerAnchors] = []
+    monkeypatch.setattr(sapefl_plus, "peer_anchors", lambda *given: anchors.append(peer_anchors(*given)) or anchors[-1])
+    alone = replace(group, peers=Peers(group.peers.models, group.peers.received & (torch.arange(4) != 3).unsqueeze(1)))
+    found, others = ALGORITHM.site_round(alone, SapePlusOptions()).shared, ~heard
+    assert anchors[0].present.tolist() == [True, True, True, False]
+    asked = group.everywhere(group.theta_global).clone()
+    asked[0] = anchors[0].theta[0]
+    goal = advised(group, SapePlusOptions(), asked)
+    expected = group.train(group.everywhere(group.theta_global), goal, Purpose.LOCAL_BATCHES)
+    assert found is not None
+    torch.testing.assert_close(found[others], expected[others])
 
 
 @pytest.mark.usefixtures("heard")

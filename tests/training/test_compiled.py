@@ -20,7 +20,7 @@ from secure_sapefl.training.plan import Shard, plan_batches
 from secure_sapefl.training.trainer import BatchedTrainer
 from tests.training.test_trainer import LR, MODELS, objectives, plan, shard, theta
 
-FOLLOWED = ("local", "proximal-shared", "cosine-flattened", "proximal-anchored")
+FOLLOWED = ("local", "proximal-shared", "cosine-flattened", "proximal-anchored", "advised")
 SLOW = pytest.mark.slow
 
 

@@ -7,6 +7,7 @@ from torch import Tensor
 
 from secure_sapefl.models.base import Model
 from secure_sapefl.models.stacked import Convolution, Flatten, Linear, Pool, Relu, StackedModel
+from secure_sapefl.sape.advice import Advised
 from secure_sapefl.sape.objective import Anchors, CosineAnchored, ProximalAnchored
 from secure_sapefl.training.objective import LocalLoss, Objective, Proximal
 from secure_sapefl.training.plan import Plan, Shard, plan_batches
@@ -52,6 +53,7 @@ def anchors(model: Model, rows: Shard) -> Anchors:
 
 def objectives(model: Model, rows: Shard) -> dict[str, Objective]:
     both = anchors(model, rows)
+    assert both.outputs is not None
     return {
         "local": LocalLoss(),
         "proximal": Proximal(theta(model, 3), torch.linspace(0, 1, len(SIZES))),
@@ -61,6 +63,7 @@ def objectives(model: Model, rows: Shard) -> dict[str, Objective]:
         "cosine-weights-only": CosineAnchored(both, 0.0, "flattened"),
         "cosine-outputs-only": CosineAnchored(both, 1.0, "flattened"),
         "proximal-anchored": ProximalAnchored(both),
+        "advised": Advised(both.outputs[..., 0].softmax(-1), torch.linspace(0, 1, len(SIZES))),
     }
 
 
