@@ -145,16 +145,19 @@ def write(study: Study, kept: Kept) -> None:
 
 
 def gather(study: Study, command: str, commit: str) -> None:
-    """Keep what was finished since, by code as of ``commit``."""
+    """Keep what was finished since, by code as of ``commit``. A run that a newer one stands for is gone for good."""
     kept = read(study)
     known = {run["cell"] for run in kept["runs"]}
-    fresh = [path for path in sorted(study.cells.glob("*.json")) if path.stem not in known]
-    for path in fresh:
+    fresh = [path for path in study.cells.glob("*.json") if path.stem not in known]
+    for path in sorted(fresh, key=lambda path: path.stat().st_mtime_ns):
         cell = json.loads(path.read_text())
         run, sites = compact(path.stem, cell["cell"], cell["result"])
         run["commit"] = commit
         kept["sites"][run["sites"]] = sites
-        kept["runs"] = [one for one in kept["runs"] if _stands_for(one) != _stands_for(run)] + [run]
+        for old in [one for one in kept["runs"] if _stands_for(one) == _stands_for(run)]:
+            kept["runs"].remove(old)
+            (study.cells / f"{old['cell']}.json").unlink(missing_ok=True)
+        kept["runs"].append(run)
     if fresh:
         write(study, {**kept, "command": command})
 

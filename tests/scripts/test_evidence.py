@@ -65,6 +65,7 @@ def test_a_newer_run_takes_the_place_of_an_older_one(folder):
     for rate, commit in ((0.05, "old"), (0.1, "new")):
         compared(rate)
         evidence.gather(STUDY, "the command", commit)
+    evidence.gather(STUDY, "the command", "nothing came since")
     runs = evidence.read(STUDY)["runs"]
     assert [(run["commit"], run["settings"].get("lr")) for run in runs] == [("new", 0.1)] * 4
 
