@@ -29,7 +29,7 @@ from secure_sapefl.training.objective import LocalLoss, Objective
 Answers = tuple[Tensor, Tensor, Tensor]
 """Of some peers, on rows of sites: sites [J', n], peers [J', 1] and what they answer, [J', n, m, K]."""
 
-_CHUNK_VALUES = 1 << 24  # peers are evaluated in chunks that fill at most this many activations
+_CHUNK_VALUES = 1 << 22  # peers are evaluated in chunks that fill at most this many activations, as in models
 
 
 class SapeOptions(Settings):

@@ -26,7 +26,7 @@ from secure_sapefl.errors import BadInput
 Preset = Literal["linear", "small", "paper"]
 _MLP_HIDDEN: dict[str, tuple[int, ...]] = {"small": (128, 64), "paper": (1024, 512, 256)}
 _CNN_WIDTHS: dict[str, tuple[int, int, int]] = {"small": (8, 16, 64), "paper": (32, 64, 128)}
-_CHUNK_VALUES = 1 << 24  # activations held at once when models are only evaluated
+_CHUNK_VALUES = 1 << 22  # activations held at once when models are only evaluated: more do not fit a cache
 
 
 @dataclass(frozen=True, slots=True)
