@@ -75,6 +75,8 @@ MORE_CHOICES: Final = (
     *(("sapefl-plus", "margin", value) for value in (0.0, 0.2, 0.5)),
     *(("sapefl-plus", "base_share", value) for value in (0.0, 0.3, 0.6)),
     *(("sapefl-plus", "advice", value) for value in (0.0, 16.0, 48.0)),
+    *(("fedavg-ft-plus", "advice", value) for value in (0.0, 16.0, 48.0)),
+    *(("fedas", "fisher_cap", value) for value in (16.0, 128.0, 1024.0)),
 )
 CHOICES: Final = {"defaults-synthetic": "synthetic", "defaults-har": "HAR"}
 CHOICE: Final = """\

@@ -7,10 +7,10 @@ A site's round, read from the authors' code:
     theta = (psi, h_c) after E epochs of L_c on body and head together
     F_c   = sum over batches of ||grad of the mean NLL||^2;    phi_G <- sum_c F_c phi_c / sum_c F_c
 
-Only bodies leave a site. F_c has no bound of its own and the server weighs with whole numbers up to one, so
-our interpretation: F_c is cut at ``FISHER_CAP``, and one too small to be told from 0 still counts as the smallest
-weight, so that a cohort of vanishing F_c is averaged evenly (the authors' code divides by zero there). Batches of the
-alignment and of F_c have the study's batch size; the authors use 16.
+Only bodies leave a site. F_c has no bound of its own and the server weighs with whole numbers up to one, so our
+interpretation: F_c is cut at ``fisher_cap``, and its share of that is what a site sends. One too small to be told from
+0 still counts as the smallest weight, so that a cohort of vanishing F_c is averaged evenly (the authors' code divides
+by zero there). Batches of the alignment and of F_c have the study's batch size; the authors use 16.
 
 Private form: class means read all records at once, so in a private study psi follows, record by record, the features
 the old body gave that same record: K times their mean squared distance, the same loss where all rows of a class have
@@ -35,13 +35,13 @@ from secure_sapefl.config import Settings
 from secure_sapefl.streams import Purpose
 from secure_sapefl.training.objective import Batch, LocalLoss, Objective
 
-FISHER_CAP: Final = 1024.0
 _LEAST_WEIGHT: Final = 1e-6  # noise may bring F_c down to 0; the site still counts
 
 
 class FedAsOptions(Settings):
     alignment_epochs: int = Field(1, ge=1, description="passes that move the global body towards the old features")
     alignment_lr: float = Field(0.01, gt=0, description="their learning rate")
+    fisher_cap: float = Field(1024.0, gt=0, description="the most that Fisher information counts in the common body")
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +91,7 @@ def site_round(group: SiteGroup, options: FedAsOptions) -> Contribution:
     with group.clock.phase("personal"):
         theta = group.train(torch.cat([body, old[:, split:]], 1), LocalLoss(), Purpose.PERSONAL_BATCHES)
     with group.clock.phase("similarity"):
-        score = fisher_weights(group, theta)
+        score = fisher_weights(group, theta).clamp(max=options.fisher_cap) / options.fisher_cap
     return Contribution(
         state={"theta_personal": theta}, update=theta[:, :split] - group.theta_global[:split], score=score
     )
@@ -118,12 +118,13 @@ def class_means(group: SiteGroup, bodies: Tensor) -> Tensor:
 
 
 def fisher_weights(group: SiteGroup, theta: Tensor) -> Tensor:
+    """F_c, before it is cut."""
     if group.private is None:
-        return fisher_trace(group, theta).clamp(max=FISHER_CAP)
+        return fisher_trace(group, theta)
     mean = group.private.squared_norms(
         theta, group.trainer.model, group.rows_for(Purpose.FISHER_BATCHES), Purpose.FISHER_BATCHES
     )
-    return (group.row_counts * mean).clamp(_LEAST_WEIGHT, FISHER_CAP)
+    return (group.row_counts * mean).clamp(min=_LEAST_WEIGHT)
 
 
 def fisher_trace(group: SiteGroup, theta: Tensor) -> Tensor:
@@ -153,7 +154,7 @@ ALGORITHM = Algorithm(
     initial_state=personal_state,
     site_round=site_round,
     personal_models=lambda group, _: group.state["theta_personal"],
-    score_bound=lambda _: FISHER_CAP,
+    score_bound=lambda _: 1.0,
     update_length=body_only,
     splits_models=True,
     classes_for="the mean features of each class, towards which bodies are aligned",

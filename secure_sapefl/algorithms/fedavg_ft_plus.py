@@ -41,7 +41,7 @@ class OwnModelOptions(Settings):
     averaging: bool = Field(True, description="use the mean over the second half of these epochs")
     smoothing: float = Field(0.0, ge=0, lt=1, description="what a smoothed global model keeps a round; 0: the newest")
     base_share: float = Field(0.3, ge=0, le=1, description="share of the base, told the site's labels, in the model")
-    advice: float = Field(48.0, ge=0, description="as how many rows others' word on a label counts; 0: nobody is asked")
+    advice: float = Field(16.0, ge=0, description="as how many rows others' word on a label counts; 0: nobody is asked")
 
 
 def epochs_of(group: SiteGroup, options: OwnModelOptions) -> int:

@@ -66,6 +66,7 @@ LARGEST_ADVANTAGE: Final = 2.0
 
 
 class SapePlusOptions(OwnModelOptions):
+    advice: float = Field(48.0, ge=0, description="as how many rows peers' word on a label counts; 0: nobody is asked")
     influence: float = Field(0.5, ge=0, le=1, description="output (1) against weight (0) similarity; the paper's delta")
     similarity: Literal["centred", "raw"] = "centred"
     sharpness: float = Field(4.0, ge=0, description="peers are weighed by similarity to this power")

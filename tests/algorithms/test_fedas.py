@@ -68,9 +68,8 @@ def test_fisher_is_the_sum_of_squared_batch_gradients(group):
     assert (fisher_trace(group, theta) > squared).all()  # more batches, and noisier ones
 
 
-def test_equal_fisher_weights_give_the_plain_mean_of_bodies(group, monkeypatch):
-    monkeypatch.setattr(fedas, "FISHER_CAP", 1e-6)
-    result = fedas.site_round(group, FedAsOptions())
+def test_equal_fisher_weights_give_the_plain_mean_of_bodies(group):
+    result = fedas.site_round(group, FedAsOptions(fisher_cap=1e-6))
     phi_global = aggregate(body(group, group.theta_global), result.update, result.score)
     torch.testing.assert_close(phi_global, body(group, result.state["theta_personal"]).mean(0))
 
@@ -92,7 +91,7 @@ def test_heads_never_leave_a_site(tiny_study):
     assert (tensors["theta_personal"][:, split:] != tensors["theta_global"][split:]).any(1).all()
 
 
-@pytest.mark.parametrize("values", [{"alignment_epochs": 0}, {"alignment_lr": 0}, {"fisher": 1}])
+@pytest.mark.parametrize("values", [{"alignment_epochs": 0}, {"alignment_lr": 0}, {"fisher_cap": 0}, {"fisher": 1}])
 def test_impossible_options_are_answered(values):
     with pytest.raises(BadInput, match="options of fedas"):
         FedAsOptions.read(values, "options of fedas")

@@ -80,9 +80,9 @@ def heard(monkeypatch: pytest.MonkeyPatch) -> torch.Tensor:
 
 def test_without_listeners_it_is_its_control(group: SiteGroup) -> None:
     """Same base, same epochs, same mixture: what is left of the method is fine-tuning."""
-    alone = replace(group, state={**group.state, "listens": torch.zeros(4)})
-    used = ALGORITHM.personal_models(alone, SapePlusOptions())
-    assert torch.equal(used, CONTROL.personal_models(alone, OwnModelOptions()))
+    alone, options = replace(group, state={**group.state, "listens": torch.zeros(4)}), SapePlusOptions()
+    used = ALGORITHM.personal_models(alone, options)
+    assert torch.equal(used, CONTROL.personal_models(alone, OwnModelOptions(advice=options.advice)))
     among = ALGORITHM.personal_models(group, SapePlusOptions())
     assert [torch.allclose(one, other, atol=1e-3) for one, other in zip(used, among, strict=True)] == [
         *(False, True, False, True)
