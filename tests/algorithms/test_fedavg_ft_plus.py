@@ -99,7 +99,7 @@ def test_the_global_model_told_the_labels_is_asked_about_every_row(group):
     counts = group.label_counts + 0.5
     mix = (counts / counts.sum(1, keepdim=True)).unsqueeze(1).expand_as(asked.expected)
     torch.testing.assert_close(asked.expected, mix)
-    torch.testing.assert_close(asked.share, 48 / (48 + group.row_counts))
+    torch.testing.assert_close(asked.share, 16 / (16 + group.row_counts))
     some = advised(group, OwnModelOptions(), group.everywhere(group.theta_global), torch.arange(4) != 2)
     assert some.share.tolist() == [*asked.share[:2].tolist(), 0, asked.share[3].item()]
 
