@@ -28,7 +28,9 @@ from pathlib import Path
 from typing import Any, Final, Literal
 
 import evidence_budget
-from evidence_page import Kept, best_first, candidates, finished, written
+from evidence_choices import ADVICE, DEFAULTS, Choice
+from evidence_kept import Kept
+from evidence_page import best_first, finished, written
 from evidence_picture import Costs, costs, picture
 
 from secure_sapefl import __version__
@@ -102,11 +104,23 @@ def _studies() -> tuple[Study, ...]:
     image = "--partition dirichlet --kappa 0.3 --clients 50 --rows 4000 --rounds 30 --seeds 2"
     images = {name: f"--dataset {name} {image}" for name in ("mnist", "fmnist", "emnist", "cifar10", "cifar100")}
     rows = "--partition dirichlet --clients 20 --rounds 15 --local-epochs 3 --rows 4000 --seed 300 --seeds 2"
-    values = ",".join(f"{method}:{option}={value}" for method, option, value in candidates())
     defaults = {
-        f"defaults-{name}": f"--dataset {name} {rows} --validation --methods {values}" for name in ("synthetic", "har")
+        f"defaults-{name}": f"--dataset {name} {rows} --validation --methods {_values(DEFAULTS)}"
+        for name in ("synthetic", "har")
     }
-    every = defaults | cheap | images
+    asked = f"--rounds 60 --seed 300 --seeds 2 --validation --methods {_values(ADVICE)}"
+    advice = {
+        f"advice-{name}": f"--dataset {where} {asked}"
+        for name, where in {
+            "synthetic": "synthetic --partition dirichlet --kappa 0.3 --clients 100",
+            "few-rows": "synthetic --rows 4000 --partition dirichlet --kappa 0.3 --clients 100",
+            "har": "har --partition dirichlet --kappa 0.3 --clients 100",
+            "groups": "synthetic --partition clustered --kappa 5 --clients 40 --rows 8000 --data-option flip_y=0",
+            "groups-skewed": "synthetic --partition clustered --kappa 0.5 --clients 40 --rows 8000 "
+            "--data-option flip_y=0",
+        }.items()
+    }
+    every = defaults | advice | cheap | images
     untuned = tuple(Study(name=name, arguments=arguments) for name, arguments in every.items())
     tuned = tuple(
         Study(name=f"{name}-tuned", arguments=f"{cheap[name]} --tune", tuned_after=name)
@@ -117,6 +131,10 @@ def _studies() -> tuple[Study, ...]:
         for name, arguments in evidence_budget.ARGUMENTS.items()
     )
     return untuned + tuned + budgets
+
+
+def _values(choice: Choice) -> str:
+    return ",".join(f"{method}:{option}={value}" for method, option, value in choice.candidates())
 
 
 STUDIES: Final = _studies()

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from evidence_page import Kept, between_marks, made
+from evidence_kept import Kept, between_marks, made
 
 SEEDS: Final = 3
 _COMMON: Final = "--participation 1 --local-epochs 2 --methods fedavg-ft-plus,ditto,sapefl,local --tune"

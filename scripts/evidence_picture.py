@@ -8,7 +8,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 import numpy as np
-from evidence_page import Kept, best_first, finished, places, weakest
+from evidence_kept import Kept
+from evidence_page import best_first, finished, places, weakest
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 

@@ -1,7 +1,7 @@
 """FedAvg, made each site's own with all that `sapefl-plus` does without peers: the control that method is read against.
 
-In a round a site trains the global model on labels of which a share is the global model's own word (sape/advice.py):
-the fewer rows, the larger. Of what it makes for its own use the same holds.
+A round is FedAvg's, unless ``advice`` has a site train on labels of which a share is the global model's own word
+(sape/advice.py): the fewer rows, the larger. Of what it makes for its own use the same holds.
 
 There a site begins from a base: the newest global model or, with ``smoothing``, the exponential mean e of it over
 rounds (`server_step.py`). It trains twice as many epochs as a round has and takes the mean of the models after each
@@ -41,7 +41,7 @@ class OwnModelOptions(Settings):
     averaging: bool = Field(True, description="use the mean over the second half of these epochs")
     smoothing: float = Field(0.0, ge=0, lt=1, description="what a smoothed global model keeps a round; 0: the newest")
     base_share: float = Field(0.3, ge=0, le=1, description="share of the base, told the site's labels, in the model")
-    advice: float = Field(16.0, ge=0, description="as how many rows others' word on a label counts; 0: nobody is asked")
+    advice: float = Field(0.0, ge=0, description="as how many rows others' word on a label counts; 0: nobody is asked")
 
 
 def epochs_of(group: SiteGroup, options: OwnModelOptions) -> int:

@@ -67,12 +67,12 @@ def test_a_share_of_the_told_base_stays_in_the_model(group):
     base = group.everywhere(group.theta_global)
     tuned = group.train_averaged(base, LocalLoss(), Purpose.FINE_TUNING, 4)
     expected = 0.75 * tuned + 0.25 * shifted_to_labels(group, base)
-    found = ALGORITHM.personal_models(group, OwnModelOptions(base_share=0.25, advice=0))
+    found = ALGORITHM.personal_models(group, OwnModelOptions(base_share=0.25))
     torch.testing.assert_close(found, expected)
 
 
 def test_averaging_is_the_mean_over_the_second_half_of_the_epochs(group):
-    base, options = group.everywhere(group.theta_global), OwnModelOptions(base_share=0.0, advice=0)
+    base, options = group.everywhere(group.theta_global), OwnModelOptions(base_share=0.0)
     after = [group.train(base, LocalLoss(), Purpose.FINE_TUNING, epochs) for epochs in (3, 4)]
     torch.testing.assert_close(ALGORITHM.personal_models(group, options), torch.stack(after).mean(0))
     last = ALGORITHM.personal_models(group, options.model_copy(update={"averaging": False}))
@@ -87,25 +87,26 @@ def test_the_base_is_the_smoothed_model_where_there_is_one(group):
 
 
 def test_where_nobody_is_asked_a_round_is_fedavg_s(group):
-    found, expected = ALGORITHM.site_round(group, OwnModelOptions(advice=0)), FEDAVG.site_round(group, NoOptions())
+    found, expected = ALGORITHM.site_round(group, OwnModelOptions()), FEDAVG.site_round(group, NoOptions())
     assert torch.equal(found.update, expected.update)
     assert torch.equal(found.score, expected.score)
-    assert not torch.allclose(ALGORITHM.site_round(group, OwnModelOptions()).update, expected.update, atol=1e-3)
+    asking = ALGORITHM.site_round(group, OwnModelOptions(advice=16))
+    assert not torch.allclose(asking.update, expected.update, atol=1e-3)
 
 
 def test_the_global_model_told_the_labels_is_asked_about_every_row(group):
     """log pi_c is in what it expects: a model that answers 0 everywhere expects the site's label mix."""
-    asked = advised(group, OwnModelOptions(), torch.zeros_like(group.everywhere(group.theta_global)))
+    asked = advised(group, OwnModelOptions(advice=16), torch.zeros_like(group.everywhere(group.theta_global)))
     counts = group.label_counts + 0.5
     mix = (counts / counts.sum(1, keepdim=True)).unsqueeze(1).expand_as(asked.expected)
     torch.testing.assert_close(asked.expected, mix)
     torch.testing.assert_close(asked.share, 16 / (16 + group.row_counts))
-    some = advised(group, OwnModelOptions(), group.everywhere(group.theta_global), torch.arange(4) != 2)
+    some = advised(group, OwnModelOptions(advice=16), group.everywhere(group.theta_global), torch.arange(4) != 2)
     assert some.share.tolist() == [*asked.share[:2].tolist(), 0, asked.share[3].item()]
 
 
 def test_nobody_is_asked_in_a_private_study_nor_about_numbers(group):
     site = linear(group, [[1.0, 2.0]] * 4, REGRESSION)
-    assert advised(site, OwnModelOptions(), torch.zeros(1, 6)) == LocalLoss()
+    assert advised(site, OwnModelOptions(advice=16), torch.zeros(1, 6)) == LocalLoss()
     private = replace(group, private=object())
-    assert advised(private, OwnModelOptions(), group.everywhere(group.theta_global)) == LocalLoss()
+    assert advised(private, OwnModelOptions(advice=16), group.everywhere(group.theta_global)) == LocalLoss()

@@ -10,7 +10,9 @@ import evidence_budget
 import pytest
 import typer
 from evidence import STUDIES, Study
-from evidence_page import CHOICES, MARKS, SECTIONS
+from evidence_choices import CHOICES
+from evidence_kept import MARKS
+from evidence_page import SECTIONS
 
 from secure_sapefl.algorithms.registry import ALGORITHMS
 from secure_sapefl.cli.app import app
@@ -77,7 +79,9 @@ def test_every_study_is_a_command_that_is_understood_and_has_its_place():
             words = shlex.split(f"{study.command}{part}")[2:]
             out = commands[study.experiment].make_context(study.experiment, words).params["out"]
             assert Path(out).name == study.name
-    columns = {name for section in SECTIONS for name in section.studies} | set(CHOICES)
+    columns = {name for section in SECTIONS for name in section.studies} | {
+        name for choice in CHOICES for name in choice.studies
+    }
     assert columns | set(evidence_budget.TITLES) == {study.name for study in STUDIES}
 
 
@@ -152,7 +156,9 @@ def test_tables_are_written_into_the_page_and_nothing_else_of_it_is_touched(fold
 
 def test_what_a_default_was_chosen_from_is_shown_by_value(folder, monkeypatch):
     runs = [
-        RUN | {"method": "fedprox", "judged_on": "validation", "settings": {"options": {"mu": mu}}, "main": [mu / 2]}
+        RUN
+        | {"method": "fedprox", "judged_on": "validation", "settings": {"options": {"mu": mu}}}
+        | {"main": [mu / 2], "second": [mu / 4]}
         for mu in (0.01, 1.0)
     ]
     evidence.write(
@@ -164,8 +170,8 @@ def test_what_a_default_was_chosen_from_is_shown_by_value(folder, monkeypatch):
     page.write_text("\n".join(MARKS))
     privacy.write_text("")
     assert evidence.main(["--page"]) == 0
-    assert "| `fedprox` | `mu=0.01` | 0.5 | default |" in page.read_text()
-    assert "| `fedprox` | `mu=1.0` | 50.0 |  |" in page.read_text()
+    assert "| `fedprox` | `mu=0.01` | 0.5, 0.2 | default |" in page.read_text()
+    assert "| `fedprox` | `mu=1.0` | 50.0, 25.0 |  |" in page.read_text()
     assert "| `fedprox` | `mu=0.1` | – |  |" in page.read_text()
 
 

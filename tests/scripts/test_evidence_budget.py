@@ -1,7 +1,7 @@
 """Tables of a finished `budget`, in the page."""
 
 from evidence_budget import ARGUMENTS, TITLES, tables_of, written
-from evidence_page import MARKS
+from evidence_kept import MARKS
 
 EMPTY = {"command": "", "sites": {}, "runs": []}
 DOCUMENT = """# Accuracy

@@ -1,10 +1,10 @@
 """Tables from kept runs, worked by hand."""
 
-from evidence_page import CHOICES, MARKS, NONE, SECTIONS, best_first, written
+from evidence_choices import CHOICES
+from evidence_kept import MARKS, NONE
+from evidence_page import SECTIONS, best_first, written
 
-from secure_sapefl.algorithms.registry import ALGORITHMS
-
-NAMES = [*CHOICES, *(name for section in SECTIONS for name in section.studies)]
+NAMES = [name for one in (*CHOICES, *SECTIONS) for name in one.studies]
 EMPTY = {"command": "", "sites": {}, "runs": []}
 
 
@@ -51,17 +51,3 @@ def test_who_has_fewer_seeds_than_others_waits_and_trials_of_tuning_are_no_resul
     assert best_first(study(*runs)) == ["a"]
     assert best_first(study(*runs, run_of("b", 1, [0.9], judged_on="validation"))) == ["a"]
     assert best_first(study(*runs, run_of("b", 1, [0.9]))) == ["b", "a"]
-
-
-def test_a_choice_is_found_among_runs_that_name_all_their_options():
-    usual = ALGORITHMS["ditto"].options().model_dump(mode="json")
-    runs = [
-        run_of("ditto", seed, [accuracy], judged_on="validation")
-        | {"settings": {"options": usual | {"strength": value}}}
-        for value, accuracy in ((0.1, 0.2), (1.0, 0.6))
-        for seed in (0, 1)
-    ]
-    lines = page_of(**{next(iter(CHOICES)): study(*runs)}).splitlines()
-    assert "| `ditto` | `strength=0.1` | 20.0 |  |" in lines
-    assert "| `ditto` | `strength=1.0` | 60.0 | default |" in lines
-    assert "| `ditto` | `strength=2.0` | – |  |" in lines
