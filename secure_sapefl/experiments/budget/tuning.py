@@ -5,7 +5,8 @@ are not looked at. It is made with one seed and at one budget, the middle one of
 privacy: a method is not tuned for each budget anew. Under shared noise the rate is that of steps at home, and all
 trials share one common model. How long to train at home is tried as well, for nothing of it leaves: as long as in a
 round, or as long as Local-only trains in all rounds. A common model that noise has spoilt is no more than a start, and
-one that is good is lost by too many steps.
+one that is good is lost by too many steps. What others are read against, Local-only and methods without privacy, pays
+for no epoch: those try five times as many in each round as well, so that nobody beats a line that had too little time.
 
 Trials read records. What they would cost, were each of them paid for like the run it is a trial of, is computed and
 stands beside the curves; the curves' own ε does not contain it.
@@ -31,6 +32,7 @@ from secure_sapefl.privacy.shared.setup import counting_terms
 from secure_sapefl.report.shown import Shown
 
 RATES: Final = COARSE_RATES
+LONGER: Final = 5  # times as many epochs, where they cost no privacy
 
 Trials = Sequence[tuple[Pace, Cell]]
 
@@ -60,9 +62,11 @@ def _trials(request: Request, contender: Contender, epsilon: float) -> Trials:
 
 
 def paces(request: Request, contender: Contender, epsilon: float) -> list[Pace]:
-    """The same rates for everybody; where sites share their noise, each for a short and for a long time at home."""
+    """The same rates for everybody, and each for a short and for a long time where that costs no privacy."""
     base, epochs = request.setting.base, list[int | None]([None])
-    if contender.shared_steps is not None and contender.unit != "site" and epsilon != OFF:
+    if epsilon == OFF or releases_nothing(contender):
+        epochs = [base.local_epochs, base.local_epochs * LONGER]
+    elif contender.shared_steps is not None and contender.unit != "site":
         epochs = [base.local_epochs, base.local_epochs * base.rounds]
     return [Pace(lr, one) for one in epochs for lr in RATES]
 
