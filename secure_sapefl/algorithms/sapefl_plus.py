@@ -170,7 +170,8 @@ def _listens(group: SiteGroup, options: SapePlusOptions, peer_anchor: PeerAnchor
     if group.task.batch_loss is not None:
         return peer_anchor.present & (group.losses(peer_anchor.theta) < group.losses(globally))
     common, peers = group.outputs(globally), group.outputs(peer_anchor.theta)
-    nothing, common, peers = (_shifted_losses(group, one) for one in (torch.zeros_like(common), common, peers))
+    answers = (_frequencies(group, common), _shifted(group, common), _shifted(group, peers))
+    nothing, common, peers = (group.task.losses(one, group.labels) for one in answers)
     ahead = (_lead(nothing, common, peers, options.margin) * group.present).sum(1) > 0
     return peer_anchor.present & ahead & clearly_positive(common - peers, group.present)
 
@@ -181,12 +182,26 @@ def _lead(nothing: Tensor, common: Tensor, peers: Tensor, margin: float) -> Tens
     return (common - peers) - margin * (nothing - common).relu()
 
 
-def _shifted_losses(group: SiteGroup, outputs: Tensor) -> Tensor:
-    """The loss of every row after a bias was fitted for each label, [G, n]; numbers have none."""
-    if group.task.label_shift is not None:
-        mean = torch.sigmoid if group.task.labels == "yes-no" else partial(torch.softmax, dim=-1)
-        outputs = outputs + fitted_biases(outputs, group.label_indicators, group.present, mean).unsqueeze(1)
-    return group.task.losses(outputs, group.labels)
+def _shifted(group: SiteGroup, outputs: Tensor) -> Tensor:
+    """With a bias that was fitted for each label, [G, n, K]; numbers have none."""
+    if group.task.label_shift is None:
+        return outputs
+    biases = fitted_biases(outputs, group.label_indicators, group.present, exclusive=_exclusive(group))
+    return outputs + biases.unsqueeze(1)
+
+
+def _frequencies(group: SiteGroup, outputs: Tensor) -> Tensor:
+    """Like ``outputs``, of who knows nothing but these biases: to them all rows of a site are one."""
+    nothing = torch.zeros_like(outputs)
+    if group.task.label_shift is None:
+        return nothing
+    rows = group.present.sum(1, keepdim=True)
+    shares = (group.label_counts / rows).unsqueeze(1)
+    return nothing + fitted_biases(nothing[:, :1], shares, rows, exclusive=_exclusive(group)).unsqueeze(1)
+
+
+def _exclusive(group: SiteGroup) -> bool:
+    return group.task.labels == "class"
 
 
 def _advantage(group: SiteGroup, options: SapePlusOptions, private: PrivateUse, peer_anchor: PeerAnchors) -> Tensor:

@@ -20,22 +20,52 @@ RIDGE: Final = 1.0
 DAMPING: Final = 0.5
 """Half a Newton step: the Hessian of a softmax is at most twice its diagonal, so no step overshoots."""
 ERRORS_APART: Final = 2.0
+_LEAST: Final = 1e-100
+"""A model may be surer of a record than numbers can tell: then 0 over 0 is 0."""
 
 
-def fitted_biases(outputs: Tensor, labels: Tensor, present: Tensor, mean: Callable[[Tensor], Tensor]) -> Tensor:
+def fitted_biases(outputs: Tensor, labels: Tensor, present: Tensor, *, exclusive: bool) -> Tensor:
     """b, [G, K], by damped diagonal Newton steps.
 
-        b <- b - 1/2 (sum_i (p_i - y_i) + b) / (sum_i p_i (1 - p_i) + 1),      p_i = mean(z_i + b)
+        b <- b - 1/2 (sum_i (p_i - y_i) + b) / (sum_i p_i (1 - p_i) + 1)
 
-    ``outputs`` and ``labels`` (0 or 1) are [G, n, K], ``present`` [G, n]; ``mean`` is softmax or, where labels are
-    yes or no each, sigmoid.
+    with p_i = softmax(z_i + b) where labels are ``exclusive``, or sigmoid(z_i + b) where each is yes or no. ``outputs``
+    and ``labels`` (0 or 1) are [G, n, K], ``present`` [G, n]. Records with the same outputs may stand as one, with the
+    shares of their labels and their number in ``present``.
     """
-    rows, bias = present.unsqueeze(2), torch.zeros_like(outputs[:, 0])
+    rows = present.to(torch.float64).unsqueeze(1)
+    sums = _of_classes(outputs.double(), rows) if exclusive else _of_each(outputs.double(), rows)
+    seen = (rows @ labels.double()).squeeze(1)
+    bias = torch.zeros_like(seen)
     for _ in range(STEPS):
-        p = mean(outputs + bias.unsqueeze(1))
-        gradient = ((p - labels) * rows).sum(1) + RIDGE * bias
-        bias = bias - DAMPING * gradient / ((p * (1 - p) * rows).sum(1) + RIDGE)
-    return bias
+        expected, squares = sums(bias)
+        bias = bias - DAMPING * (expected - seen + RIDGE * bias) / (expected - squares + RIDGE)
+    return bias.to(outputs.dtype)
+
+
+Sums = Callable[[Tensor], tuple[Tensor, Tensor]]
+"""From b to the sums of p_i and of p_i^2, [G, K] each."""
+
+
+def _of_classes(outputs: Tensor, rows: Tensor) -> Sums:
+    """With e_i = exp(z_i) taken once, p_i = e_i w / (e_i . w) at w = exp(b): what is left of a step are products."""
+    e = (outputs - outputs.amax(2, keepdim=True)).exp()
+    squared = e.square()
+
+    def sums(bias: Tensor) -> tuple[Tensor, Tensor]:
+        w = (bias - bias.amax(1, keepdim=True)).exp()
+        shares = 1 / (e @ w.unsqueeze(2)).transpose(1, 2).clamp(min=_LEAST)
+        return w * ((rows * shares) @ e).squeeze(1), w.square() * ((rows * shares.square()) @ squared).squeeze(1)
+
+    return sums
+
+
+def _of_each(outputs: Tensor, rows: Tensor) -> Sums:
+    def sums(bias: Tensor) -> tuple[Tensor, Tensor]:
+        p = torch.sigmoid(outputs + bias.unsqueeze(1))
+        return (rows @ p).squeeze(1), (rows @ p.square()).squeeze(1)
+
+    return sums
 
 
 def clearly_positive(gain: Tensor, present: Tensor) -> Tensor:

@@ -71,7 +71,7 @@ def test_lines_that_others_are_read_against_have_all_the_time_they_need(chosen: 
 def test_under_shared_noise_sites_also_try_how_long_to_train_at_home(chosen: Request) -> None:
     """One epoch a round, three rounds: as long as in one, or as long as Local-only trains in all."""
     one = replace(chosen, setting=replace(chosen.setting, base=chosen.setting.base.model_copy(update={"rounds": 3})))
-    alone, own, shared = sorted(one.contenders, key=lambda contender: ("local", "fedavg").index(contender.method))
+    _alone, own, shared = sorted(one.contenders, key=lambda contender: ("local", "fedavg").index(contender.method))
     assert paces(one, own, 2.0) == [Pace(rate) for rate in RATES]
     assert paces(one, shared, 2.0) == [Pace(rate, epochs) for epochs in (1, 3) for rate in RATES]
     trial = one.cell(shared, 2.0, 0, "validation", Pace(0.2, 3))
