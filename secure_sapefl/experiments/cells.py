@@ -51,6 +51,7 @@ class Cell:
     data_digest: str | None = None  # of the data file and its ranges, where there are any
     division_seed: int | None = None  # divides the rows by this seed and not the run's, to train the same sites anew
     judged_on: JudgedOn = "test"
+    every_round: bool = False  # evaluated after each, for curves; what stands after the last is the same
 
     @cached_property
     def identity(self) -> dict[str, Any]:
@@ -63,8 +64,15 @@ class Cell:
             "data": self.data_digest,
             "division_seed": self.division_seed,
             "judged_on": self.judged_on,
+            **({"every_round": True} if self.every_round else {}),
             **own_sources(self.config),
         }
+
+    @property
+    def run(self) -> Config:
+        """Sites make and judge their models when somebody looks; who stops early has to."""
+        looks = self.every_round or self.config.early_stopping is not None
+        return self.config if looks else self.config.model_copy(update={"evaluate_every": self.config.rounds})
 
     @cached_property
     def digest(self) -> str:
@@ -80,11 +88,12 @@ class Cell:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CellResult:
-    """Per-site numbers of the round that is used (NaN where undefined), and the main one after every round."""
+    """Per-site numbers of the round that is used (NaN where undefined), and the main one after each that was looked
+    at."""
 
     main: tuple[float, ...]  # by the task's main metric: the accuracy of a classification
     second: tuple[float, ...]  # by the next one: its AUC
-    trajectory: tuple[tuple[float, ...], ...]  # [round][site]
+    trajectory: tuple[tuple[float, ...], ...]  # [look][site]
     client_names: tuple[str, ...]
     source: str
     partition: str
@@ -101,7 +110,9 @@ class CellResult:
         return cls(
             main=result.main.per_client,
             second=next(iter(list(result.last.personal.metrics.values())[1:]), NOBODY).per_client,
-            trajectory=tuple(tuple(round(a, 5) for a in r.personal.main.per_client) for r in result.rounds),
+            trajectory=tuple(
+                tuple(round(a, 5) for a in r.personal.main.per_client) for r in result.rounds if r.spreads()
+            ),
             client_names=tuple(result.facts["client_names"]),
             source=result.facts["source"],
             partition=result.facts["partition"],
@@ -164,7 +175,7 @@ def _without_nulls(values: Sequence[float | None]) -> tuple[float, ...]:
 def run_cell(cell: Cell) -> CellResult:
     federation = unchanged_federation(cell)
     with without_warnings():
-        result = simulate(cell.config, federation=federation)
+        result = simulate(cell.run, federation=federation)
     return CellResult.from_result(result, test_rows_of(federation), row_intervals(result, federation))
 
 

@@ -28,7 +28,7 @@ def site_trajectories(setting: Setting, task: Task, runner: Runner) -> Drawn:
     """The sites hold the same rows under every seed, so the shade is what training alone varies by."""
     division = setting.base.seed
     cells = [
-        replace(setting.cell(task, Contender(method="sapefl"), seed), division_seed=division)
+        replace(setting.cell(task, Contender(method="sapefl"), seed), division_seed=division, every_round=True)
         for seed in setting.seed_values
     ]
     found = runner.run(cells, "training")

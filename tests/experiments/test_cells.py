@@ -27,8 +27,15 @@ def test_a_cell_is_one_simulation(tiny: Callable[..., Setting]) -> None:
     cell = cell_of(tiny())
     result, reference = run_cell(cell), simulate(cell.config)
     assert result.main == reference.accuracy.per_client
-    assert result.trajectory[-1] == pytest.approx(result.main, abs=1e-5)
-    assert len(result.trajectory) == 2
+    assert result.trajectory == (pytest.approx(result.main, abs=1e-5),), "nobody looks at what no table shows"
+    watched = run_cell(replace(cell, every_round=True))
+    assert watched.main == result.main
+    assert watched.trajectory[1:] == result.trajectory
+    assert len(watched.trajectory) == 2
+
+
+def test_who_stops_early_is_looked_at_every_round(tiny: Callable[..., Setting]) -> None:
+    assert len(run_cell(cell_of(tiny(early_stopping=5))).trajectory) == 2
 
 
 def test_everything_that_changes_numbers_changes_the_name(tiny: Callable[..., Setting]) -> None:
@@ -42,6 +49,7 @@ def test_everything_that_changes_numbers_changes_the_name(tiny: Callable[..., Se
         tiny().cell(SYNTHETIC, FEDAVG, 1),
         replace(cell, judged_on="validation"),
         replace(cell, division_seed=7),
+        replace(cell, every_round=True),
         replace(cell, data_digest="other rows"),
     ]
     assert len({each.digest for each in (cell, *others)}) == len(others) + 1
