@@ -110,9 +110,16 @@ def order(algorithm: Algorithm) -> Iterator[str]:
 
 
 def models(algorithm: Algorithm) -> Iterator[str]:
-    """Every site has a model to use."""
+    """Every site has a model to use, and who looks at it changes nothing."""
     sites = FourSites()
-    used = algorithm.personal_models(sites.ready(algorithm), algorithm.options())
+    group = sites.ready(algorithm)
+    kept = {name: rows.clone() for name, rows in group.state.items()}
+    used = algorithm.personal_models(group, algorithm.options()).clone()
+    for name, rows in kept.items():
+        if not torch.equal(rows, group.state[name]):
+            yield f"personal_models changes {name} in place"
+    if not torch.equal(used, algorithm.personal_models(group, algorithm.options())):
+        yield "personal_models gives another model when it is asked again"
     if tuple(used.shape) != (4, sites.model.parameters):
         yield f"personal_models has shape {tuple(used.shape)}, expected {(4, sites.model.parameters)}"
     elif not torch.isfinite(used).all():

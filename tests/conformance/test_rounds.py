@@ -73,6 +73,14 @@ def divides_by_peers(group: SiteGroup, given: Contribution) -> Contribution:
     return replace(given, update=given.update / group.peers.received.sum(1, keepdim=True))
 
 
+def grown_when_looked_at(group: SiteGroup, _: Any) -> Tensor:
+    return group.state["theta_personal"].mul_(2)
+
+
+def drawn_when_looked_at(group: SiteGroup, _: Any) -> Tensor:
+    return group.train_local() + torch.rand(1)
+
+
 KEPT = {"initial_state": lambda theta, sites: {"seen": torch.zeros(sites)}}
 BROKEN = [
     ("shapes", of_update(lambda update: update[:2]), "update has 2 rows for 4 sites"),
@@ -97,6 +105,8 @@ BROKEN = [
     ("order", fedavg(by_place), "update differs"),
     ("models", replace(FEDAVG, personal_models=lambda group, _: group.theta_global), "personal_models has shape"),
     ("models", replace(FEDAVG, personal_models=lambda group, _: group.train_local() / 0), "is not finite"),
+    ("models", replace(SAPEFL_PLUS, personal_models=grown_when_looked_at), "changes theta_personal in place"),
+    ("models", replace(FEDAVG, personal_models=drawn_when_looked_at), "gives another model when it is asked again"),
     ("loneliness", fedavg(divides_by_peers), "update is not finite"),
 ]
 

@@ -7,8 +7,10 @@ import pytest
 import torch
 
 from secure_sapefl import AggregateOpened, Config, RunEvent
+from secure_sapefl.algorithms.registry import ALGORITHMS
 from secure_sapefl.engine.assembly import assemble
 from secure_sapefl.engine.key_holders import KeyHolders
+from secure_sapefl.engine.simulator import simulate
 from secure_sapefl.engine.uploads import UploadQueue
 from secure_sapefl.protocol.messages import RoundOutcome, SealedModel, SiteId
 from secure_sapefl.protocol.server import Server
@@ -71,6 +73,15 @@ def test_models_are_evaluated_every_so_many_rounds_and_after_the_last(tiny: Make
     holders = Bench(tiny(rounds=3, evaluate_every=2)).holders
     evaluated = [bool(holders.evaluate(round_index)[0].accuracy.per_client) for round_index in range(3)]
     assert evaluated == [False, True, True]
+
+
+@pytest.mark.parametrize("method", ALGORITHMS)
+def test_how_often_somebody_looks_changes_no_number(tiny: Make, method: str) -> None:
+    often, once = (simulate(tiny(method=method, rounds=3, evaluate_every=every)) for every in (1, 3))
+    assert often.models is not None
+    assert once.models is not None
+    torch.testing.assert_close(once.models.thetas, often.models.thetas, rtol=0, atol=0)
+    assert once.last.personal == often.last.personal
 
 
 def test_a_method_that_relays_nothing_has_no_peers(tiny: Make) -> None:

@@ -4,7 +4,9 @@ Each test prints a line of evidence, which docs/privacy.md repeats.
 """
 
 import os
+import signal
 from collections.abc import Callable
+from pathlib import Path
 from statistics import median
 from typing import Any
 
@@ -62,3 +64,34 @@ def test_a_site_killed_once_it_has_paid_pays_no_second_time(sharing: Small) -> N
     study.wait_to_finish_well()
     assert paid(study, "east") == [0, 1, 2]
     print(f"\nsite killed after its payment, {study.file.keys} keys: sent {study.sent('east')}, paid once for each")
+
+
+def test_a_killed_server_costs_no_second_payment(sharing: Small) -> None:
+    study = begun(sharing)
+    under = study.under("server")
+    study.kill("server")
+    study.wait_for(lambda: not any(Path(f"/proc/{pid}").exists() for pid in under))
+    study.start_server()
+    all_steps_are_paid_once(study, "server killed")
+
+
+@pytest.mark.parametrize("program", ["flower-superlink", "transport.one_run", "transport.gate", "transport.relay_node"])
+def test_a_killed_program_costs_no_second_payment(sharing: Small, program: str) -> None:
+    study = begun(sharing)
+    (pid, *_) = study.under("east" if program == "transport.relay_node" else "server", program)
+    os.kill(pid, signal.SIGKILL)
+    all_steps_are_paid_once(study, f"{program} killed")
+
+
+def begun(sharing: Small) -> Any:
+    study = sharing(rounds=4)
+    study.start_all()
+    study.wait_for(lambda: study.status()["closed"] >= 1)
+    return study
+
+
+def all_steps_are_paid_once(study: Any, what: str) -> None:
+    study.wait_to_finish_well()
+    spent = {site: paid(study, site) for site in study.file.sites}
+    print(f"\n{what}, {study.file.keys} keys: steps that were paid for {spent}")
+    assert all(steps == [0, 1, 2, 3] for steps in spent.values())
