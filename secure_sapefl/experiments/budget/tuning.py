@@ -4,9 +4,10 @@ A trial holds back a fifth of each site's training rows, whole segments and pers
 are not looked at. It is made with one seed and at one budget, the middle one of those asked for, and once more without
 privacy: a method is not tuned for each budget anew. Under shared noise the rate is that of steps at home, and all
 trials share one common model. How long to train at home is tried as well, for nothing of it leaves: as long as in a
-round, or as long as Local-only trains in all rounds. A common model that noise has spoilt is no more than a start, and
+round, as long as in all rounds, or five times that. A common model that noise has spoilt is no more than a start, and
 one that is good is lost by too many steps. What others are read against, Local-only and methods without privacy, pays
-for no epoch: those try five times as many in each round as well, so that nobody beats a line that had too little time.
+for no epoch either: those try five times as many in each round as well, so that nobody beats a line that had too little
+time, and Local-only has no more of it than who trains at home.
 
 Trials read records. What they would cost, were each of them paid for like the run it is a trial of, is computed and
 stands beside the curves; the curves' own ε does not contain it.
@@ -67,7 +68,7 @@ def paces(request: Request, contender: Contender, epsilon: float) -> list[Pace]:
     if epsilon == OFF or releases_nothing(contender):
         epochs = [base.local_epochs, base.local_epochs * LONGER]
     elif contender.shared_steps is not None and contender.unit != "site":
-        epochs = [base.local_epochs, base.local_epochs * base.rounds]
+        epochs = [base.local_epochs * times for times in (1, base.rounds, base.rounds * LONGER)]
     return [Pace(lr, one) for one in epochs for lr in RATES]
 
 

@@ -69,11 +69,11 @@ def test_lines_that_others_are_read_against_have_all_the_time_they_need(chosen: 
 
 
 def test_under_shared_noise_sites_also_try_how_long_to_train_at_home(chosen: Request) -> None:
-    """One epoch a round, three rounds: as long as in one, or as long as Local-only trains in all."""
+    """One epoch a round, three rounds: as long as in one, or as Local-only trains in all, at either of its paces."""
     one = replace(chosen, setting=replace(chosen.setting, base=chosen.setting.base.model_copy(update={"rounds": 3})))
     _alone, own, shared = sorted(one.contenders, key=lambda contender: ("local", "fedavg").index(contender.method))
     assert paces(one, own, 2.0) == [Pace(rate) for rate in RATES]
-    assert paces(one, shared, 2.0) == [Pace(rate, epochs) for epochs in (1, 3) for rate in RATES]
+    assert paces(one, shared, 2.0) == [Pace(rate, epochs) for epochs in (1, 3, 15) for rate in RATES]
     trial = one.cell(shared, 2.0, 0, "validation", Pace(0.2, 3))
     assert (trial.config.lr, trial.config.local_epochs, trial.config.rounds) == (0.2, 3, 40)
     common, other = (common_of(one.cell(shared, 2.0, 0, "validation", pace)) for pace in (Pace(0.2, 3), Pace(0.05, 1)))
