@@ -64,15 +64,18 @@ class Cell:
             "data": self.data_digest,
             "division_seed": self.division_seed,
             "judged_on": self.judged_on,
-            **({"every_round": True} if self.every_round else {}),
+            **({"every_round": True} if self._looks else {}),
             **own_sources(self.config),
         }
 
     @property
     def run(self) -> Config:
-        """Sites make and judge their models when somebody looks; who stops early has to."""
-        looks = self.every_round or self.config.early_stopping is not None
-        return self.config if looks else self.config.model_copy(update={"evaluate_every": self.config.rounds})
+        """Sites make and judge their models when somebody looks; who stops early has to, in each round."""
+        return self.config.model_copy(update={"evaluate_every": 1 if self._looks else self.config.rounds})
+
+    @property
+    def _looks(self) -> bool:
+        return self.every_round or self.config.early_stopping is not None
 
     @cached_property
     def digest(self) -> str:

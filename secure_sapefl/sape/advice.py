@@ -18,6 +18,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from secure_sapefl.tasks.base import Task
+from secure_sapefl.tasks.builtin import SLOPES
 from secure_sapefl.training.objective import Batch, Pull, mean_loss, record_losses, task_slope
 
 
@@ -33,10 +34,15 @@ def share_of_advice(advice: float, rows: Tensor) -> Tensor:
 
 
 def unlike(task: Task, outputs: Tensor, expected: Tensor) -> Tensor:
-    """The cross-entropy of answers against what is expected, [G, B]; the mean over labels where there are several."""
-    if task.labels == "class":
+    """The cross-entropy of answers against what is expected, [G, B]; the mean over labels where there are several.
+    Where records have another loss, weighted classes say, it is what that loss expects of a label so drawn."""
+    if task.labels != "class":
+        return F.binary_cross_entropy_with_logits(outputs, expected, reduction="none").mean(-1)
+    if task.record_loss is None or task.record_loss in SLOPES:
         return -(expected * outputs.log_softmax(-1)).sum(-1)
-    return F.binary_cross_entropy_with_logits(outputs, expected, reduction="none").mean(-1)
+    label = torch.zeros(outputs.shape[:2], dtype=torch.long, device=outputs.device)
+    drawn = [task.losses(outputs, label + k) for k in range(expected.shape[-1])]
+    return (expected * torch.stack(drawn, -1)).sum(-1)
 
 
 @dataclass(frozen=True, slots=True)

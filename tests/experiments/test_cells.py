@@ -38,6 +38,11 @@ def test_who_stops_early_is_looked_at_every_round(tiny: Callable[..., Setting]) 
     assert len(run_cell(cell_of(tiny(early_stopping=5))).trajectory) == 2
 
 
+def test_so_is_who_stops_early_where_an_experiment_looks_at_the_end_alone(tiny: Callable[..., Setting]) -> None:
+    """`compare` and `ablate` do."""
+    assert len(run_cell(cell_of(tiny(early_stopping=5, evaluate_every=2))).trajectory) == 2
+
+
 def test_everything_that_changes_numbers_changes_the_name(tiny: Callable[..., Setting]) -> None:
     cell = cell_of(tiny())
     others = [

@@ -82,3 +82,13 @@ def test_some_of_the_sites_have_their_own_part() -> None:
     part = slice(1, 3)
     narrow = goal.narrow(part).loss(answers[part], given.narrow(part))
     torch.testing.assert_close(narrow, goal.loss(answers, given)[part])
+
+
+def test_what_classes_weigh_they_weigh_in_advice() -> None:
+    """Whoever is certain of a record's own label says what the label says, under any loss of records."""
+    given, answers = batch(WEIGHTED), outputs()
+    certain = torch.nn.functional.one_hot(given.y, CLASSES).float()
+    apart = Batch(given.x, given.y, torch.arange(4).expand(SITES, 4), given.weight, task=WEIGHTED)
+    for share in (0.3, 1.0):
+        goal = Advised(certain, torch.full((SITES,), share))
+        torch.testing.assert_close(goal.loss(answers, apart), LocalLoss().loss(answers, apart))
