@@ -48,7 +48,7 @@ DIGITS: Final = 6
 STRONGEST: Final = 4  # published methods that are tuned beside ours
 OURS: Final = ("fedavg-ft-plus", "sapefl-plus")
 _ENDED: Final = 143  # what a shell calls a process that was asked to end
-SETTINGS: Final = ("lr", "server_momentum", "options")
+SETTINGS: Final = ("lr", "local_epochs", "server_momentum", "options")
 BUDGET: Final = ("dp_epsilon", "dp_noise", "dp_unit")
 SITES: Final = ("client_names", "test_rows", "source", "partition", "shown")  # the same for all methods
 

@@ -186,3 +186,15 @@ def test_files_are_json_with_a_line_a_run(folder):
     text = STUDY.kept.read_text()
     assert json.loads(text) == evidence.read(STUDY)
     assert len(text.splitlines()) == 5
+
+
+def test_trials_of_one_rate_that_train_for_longer_stand_beside_each_other() -> None:
+    """`budget --tune` tries both; one that stood for the other would have its file deleted."""
+    result = {"seconds": 1, "main": [0.5], "second": [0.5], **dict.fromkeys(evidence.SITES)}
+    trials = [
+        evidence.compact(
+            name, {"config": {"lr": 0.01, "local_epochs": epochs}, "judged_on": "validation", "version": "0"}, result
+        )[0]
+        for name, epochs in (("short", 2), ("long", 10))
+    ]
+    assert evidence._stands_for(trials[0]) != evidence._stands_for(trials[1])
