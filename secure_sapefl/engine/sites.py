@@ -66,8 +66,9 @@ class Sites:
     @property
     def steps(self) -> str | None:
         """What became of them, where they were to be compiled."""
-        step = self._trainer.step if isinstance(self._trainer, BatchedTrainer) else None
-        return step.told if isinstance(step, CompiledSteps) else None
+        if not isinstance(self._trainer, BatchedTrainer):
+            return "as written: sites are trained one after another" if self._config.engine == "compiled" else None
+        return self._trainer.step.told if isinstance(self._trainer.step, CompiledSteps) else None
 
     def groups(self, sites: Sequence[int], size: int) -> Iterator[list[int]]:
         """The sites largest first, ``size`` at a time: neighbours in a group take about as many steps."""

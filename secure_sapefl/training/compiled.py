@@ -2,7 +2,8 @@
 
 A step hands a device some dozens of operations, and a graphics card takes microseconds for each, however small it is.
 Compiled, a step is a few kernels. What torch.compile cannot follow is stepped as it is written: it is named when that
-is found out, with the reason, and again in the run's summary. Nothing else changes but the last digits.
+is found out, with the reason, and again in the run's summary. Nothing else changes but the last digits. Steps that are
+no plain descent (noised ones, momentum, single gradients of meta-learning) do not come here.
 """
 
 import warnings
@@ -58,7 +59,7 @@ class CompiledSteps:
         """What became of the steps so far."""
         kinds = "; ".join(f"{kind} ({why})" for kind, why in self._as_written.items())
         if self._compiled:
-            return f"compiled, but for {kinds}" if kinds else "compiled"
+            return f"plain ones compiled, but for {kinds}" if kinds else "plain ones compiled"
         return f"as written: {kinds}" if kinds else "as written: no plain step of a stack was taken"
 
     def _made(self) -> StackStep:
