@@ -261,7 +261,10 @@ def releases(options: SapePlusOptions, local_epochs: int) -> Releases:
         trainings=(PrivateTraining(Purpose.LOCAL_BATCHES, "update", local_epochs),),
         queries=queries,
         free=("theta_personal",) if reads_outputs and scored else ("similarity_score", "theta_personal"),
-        notes=("Peers are compared on all rows, whatever similarity_batch says; scores count weights alone.",),
+        notes=(
+            "Peers are compared on all rows, whatever similarity_batch says; scores count weights alone.",
+            "Nobody is asked about labels in a round, whatever advice says: that would tell label shares.",
+        ),
     )
 
 

@@ -131,8 +131,8 @@ def test_fedafk(make: Make) -> None:
     ids=str,
 )
 def test_sapefl_plus(make: Make, options: dict[str, Any]) -> None:
-    """Who listens is decided otherwise in private, and scores count weights: both are left out here."""
-    plain, silent = both(make, "sapefl-plus", options)
+    """Who listens is decided otherwise in private, scores count weights, and nobody asks: all left out here."""
+    plain, silent = both(make, "sapefl-plus", options | {"advice": 0.0})
     assert_same(plain, silent, score=options["influence"] == 0)
     assert plain.shared is not None
     torch.testing.assert_close(silent.shared, plain.shared, atol=1e-5, rtol=1e-4)
