@@ -11,10 +11,10 @@ _HUNDRED: Final = "--partition dirichlet --clients 100"
 _GROUPS: Final = "--dataset synthetic --partition clustered --kappa 5 --data-option flip_y=0"
 ARGUMENTS: Final[Mapping[str, str]] = {
     "privacy-heart": f"--dataset heart --model linear {_COMMON} --rounds 10",
-    "privacy-har-100": f"--dataset har {_HUNDRED} {_COMMON} --rounds 20 --shared-steps 50",
-    "privacy-clustered-40": f"{_GROUPS} --clients 40 --rows 8000 {_COMMON} --rounds 20 --shared-steps 50",
-    "privacy-one-group": f"{_GROUPS} --clusters 1 --clients 10 --rows 2000 {_COMMON} --rounds 20 --shared-steps 50",
-    "privacy-har-persons": f"--dataset har --partition natural {_COMMON} --rounds 20 --shared-steps 50",
+    "privacy-har-100": f"--dataset har {_HUNDRED} {_COMMON} --rounds 20",
+    "privacy-clustered-40": f"{_GROUPS} --clients 40 --rows 8000 {_COMMON} --rounds 20",
+    "privacy-one-group": f"{_GROUPS} --clusters 1 --clients 10 --rows 2000 {_COMMON} --rounds 20",
+    "privacy-har-persons": f"--dataset har --partition natural {_COMMON} --rounds 20",
     "privacy-fmnist-100": f"--dataset fmnist --rows 10000 --model linear {_HUNDRED} {_COMMON} --rounds 20",
 }
 """Budgets are those of the command, 0.5 to 8 and none; so is the number of steps of shared noise, 100, if none is said.
