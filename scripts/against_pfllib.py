@@ -66,7 +66,7 @@ RUNS: Final = (
     Run(name="paper's MLP, 561 features", shape=(561,), preset="paper", sites=100, steps=5, rounds=2),
     Run(name="paper's MLP, 561 features, 3 steps", shape=(561,), preset="paper", sites=100, steps=3, rounds=2),
     Run(name="small CNN, 28 x 28", shape=(1, 28, 28), preset="small", sites=20, steps=5, rounds=3),
-    Run(name="paper's CNN, 28 x 28", shape=(1, 28, 28), preset="paper", sites=20, steps=5, rounds=1),
+    Run(name="paper's CNN, 28 x 28", shape=(1, 28, 28), preset="paper", sites=20, steps=5, rounds=2),
 )
 
 
