@@ -196,7 +196,7 @@ def _frequencies(group: SiteGroup, outputs: Tensor) -> Tensor:
     if group.task.label_shift is None:
         return nothing
     rows = group.present.sum(1, keepdim=True)
-    shares = (group.label_counts / rows).unsqueeze(1)
+    shares = (group.label_counts / rows.clamp(min=1)).unsqueeze(1)
     return nothing + fitted_biases(nothing[:, :1], shares, rows, exclusive=_exclusive(group)).unsqueeze(1)
 
 

@@ -46,9 +46,9 @@ def test_records_with_the_same_outputs_may_stand_as_one():
 
 
 def test_a_model_that_is_surer_than_numbers_can_tell_has_biases():
-    outputs = torch.tensor([[[0.0, 4000.0], [-4000.0, 0.0], [0.0, 1.0]]])
-    labels = torch.tensor([[[1.0, 0.0]] * 3])
-    bias = fitted_biases(outputs, labels, torch.ones((1, 3)), exclusive=True)
+    """Five thousand records that it is all wrong about: the bias of the other label goes below what has an exponential."""
+    outputs, labels = torch.tensor([[[0.0, 4000.0]]]), torch.tensor([[[1.0, 0.0]]])
+    bias = fitted_biases(outputs, labels, torch.tensor([[5000.0]]), exclusive=True)
     assert bias.isfinite().all()
     assert bias[0, 0] > 0 > bias[0, 1]
 
