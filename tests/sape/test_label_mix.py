@@ -46,7 +46,7 @@ def test_records_with_the_same_outputs_may_stand_as_one():
 
 
 def test_a_model_that_is_surer_than_numbers_can_tell_has_biases():
-    """Five thousand records that it is all wrong about: the bias of the other label goes below what has an exponential."""
+    """It is wrong about five thousand records: the other label's bias falls below what has an exponential."""
     outputs, labels = torch.tensor([[[0.0, 4000.0]]]), torch.tensor([[[1.0, 0.0]]])
     bias = fitted_biases(outputs, labels, torch.tensor([[5000.0]]), exclusive=True)
     assert bias.isfinite().all()
